@@ -1,0 +1,82 @@
+//! What a switchboard wants done. The host carries commands out in the order given, outside the switchboard's lock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::call::{Answer, AskId, CallId, SocketId};
+use crate::decision::{Absence, Call, Candidate, Doubt};
+
+/// One thing to do. Every call that was taken on ends with exactly one [`Command::Answer`] or [`Command::Forget`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command<R> {
+    /// Ask `target` and bring the choice by [`crate::Switchboard::handle_choice`].
+    AskTarget {
+        /// The call.
+        call: CallId,
+        /// The question's number.
+        ask: AskId,
+        /// The user whose call it is.
+        user: Arc<str>,
+        /// What the policy is told of the call.
+        input: Call,
+        /// Oldest registration first; 1 to [`crate::decision::CANDIDATES_MAX`].
+        candidates: Vec<Candidate>,
+    },
+    /// Ask `grace` and bring the wait by [`crate::Switchboard::handle_wait`].
+    AskGrace {
+        /// The call.
+        call: CallId,
+        /// The question's number.
+        ask: AskId,
+        /// The user whose call it is.
+        user: Arc<str>,
+        /// What the policy is told of the call.
+        input: Call,
+        /// What is known of the method's absence.
+        absence: Absence,
+    },
+    /// Ask `presence` and bring the verdict by [`crate::Switchboard::handle_judgement`].
+    AskPresence {
+        /// The call.
+        call: CallId,
+        /// The question's number.
+        ask: AskId,
+        /// The user whose call it is.
+        user: Arc<str>,
+        /// What the policy is told of the call.
+        input: Call,
+        /// What is known of the target.
+        doubt: Doubt,
+    },
+    /// Send the request to the target and bring its result by [`crate::Switchboard::handle_result`], or
+    /// [`crate::Switchboard::handle_unanswerable`] if it cannot be sent or can no longer be answered.
+    Emit {
+        /// The call.
+        call: CallId,
+        /// The daemon's socket.
+        target: SocketId,
+        /// Until the call's deadline.
+        left: Duration,
+    },
+    /// Answer the caller and drop what is kept for the call.
+    Answer {
+        /// The call.
+        call: CallId,
+        /// How it ended.
+        answer: Answer<R>,
+    },
+    /// The caller is gone: drop what is kept for the call.
+    Forget {
+        /// The call.
+        call: CallId,
+    },
+    /// Log that several sockets have registered one method of a user; at most once a minute for each.
+    WarnSeveral {
+        /// The user.
+        user: Arc<str>,
+        /// The method.
+        method: Arc<str>,
+        /// How many sockets have it.
+        count: usize,
+    },
+}

@@ -1,0 +1,253 @@
+//! The call machine of one shard of users: every rpc-call from its arrival to its one answer.
+//!
+//! ```text
+//! handle_call ─ candidates ─ AskTarget ─ picked ─ Emit ─ result ───────────────────────── Result
+//!      │            │            │ │               ├─ target leaves ─ AskPresence ─ abort ─ TargetDisconnected
+//!      │            │            │ │               │        └─ hold ─ asked again
+//!      │            │            │ │               └─ deadline ───────────────────────── TimedOut
+//!      │            │            │ └─ picked itself ───────────────────────────────────── SameSocket
+//!      │            │            └─ reject ────────────────────────────────────────────── Unavailable
+//!      └─ nobody ─ AskGrace ─ wait ─ registers ─ AskTarget
+//!                                └─ 0, or over ────────────────────────────────────────── Unavailable
+//! ```
+//!
+//! The host calls a `handle_*` under a lock, drains [`Switchboard::next_command`], unlocks and carries the commands
+//! out. Policies are asked outside the lock, and anything may happen meanwhile. So each question has a number
+//! ([`crate::AskId`]): an answer to any but the last one of a call is dropped, and a pick that has left since is
+//! asked about again, [`TARGET_ASKS_MAX`] times in a row at most before the native rule picks among those who are
+//! there.
+//!
+//! Every handler first does what was due at `now`, so a machine that is woken late behaves as one that was woken in
+//! time. A `now` before an earlier one counts as that one: threads that read the clock before they took the lock may
+//! come out of order.
+//!
+//! # Invariants
+//!
+//! - **one-answer**: every call that was taken on ends with exactly one `Answer`, or one `Forget` if its caller left.
+//! - **in-time**: no call is open after its deadline, which is its timeout after its arrival and, once it is sent, its timeout
+//!   after that; no policy moves it.
+//! - **sent-once**: a request is emitted at most once, whatever becomes of its target.
+//! - **no-invented-success**: a `Result` is answered only with what a daemon answered to that call's request.
+//! - **positive-evidence**: `TargetDisconnected` is answered only when the target has left the method's room after
+//!   the request was sent, and `presence` gave the call up.
+//! - **no-waiting-while-served**: no call waits for a method that somebody has registered.
+//! - **one-timer**: every open call has exactly one timer; a settled call has no timer, question or entry anywhere.
+//! - **in-flight**: a socket's calls in flight are those emitted to it and not ended.
+//! - **nothing-left**: when the last call ended and the last socket left, only the bounded history remains.
+
+mod calls;
+mod index;
+mod steps;
+mod warnings;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use self::index::CallIndex;
+use self::warnings::Warnings;
+use crate::call::{Call, CallId, FlightState, SocketId, Stage};
+use crate::command::Command;
+use crate::decision::{Departure, Traits};
+use crate::directory::{Directory, RegisterError, RpcRoom};
+use crate::settings::Settings;
+use crate::time::Time;
+
+/// How often in a row `target` is asked about a call before the native rule picks: each time the pick had left.
+pub const TARGET_ASKS_MAX: u32 = 3;
+/// How soon `presence` is asked again at the earliest, in milliseconds: the bound of the policy contract.
+pub const RECHECK_MIN_MS: u32 = 10;
+/// How long a call that can no longer be answered waits for the news that its target left. The end of a connection ends
+/// its acknowledgements first, and the caller should be told the true reason.
+pub const UNANSWERABLE: Duration = Duration::from_secs(1);
+
+/// The call machine. `R` is a daemon's result, carried through unseen.
+#[derive(Debug)]
+pub struct Switchboard<R> {
+    settings: Settings,
+    /// The latest moment it was told.
+    now: Time,
+    directory: Directory,
+    calls: HashMap<CallId, Call>,
+    last_call: u64,
+    by_caller: CallIndex<SocketId>,
+    /// Calls in flight, those in doubt included.
+    by_target: CallIndex<SocketId>,
+    /// Calls of a room that nobody is in: held, or `grace` is being asked.
+    waiting: CallIndex<RpcRoom>,
+    by_user: CallIndex<Arc<str>>,
+    /// One entry per open call.
+    timers: BTreeSet<(Time, CallId)>,
+    warnings: Warnings,
+    commands: VecDeque<Command<R>>,
+}
+
+/// How much a switchboard holds, for gauges and for the proof that nothing is left behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Load {
+    /// Connected sockets.
+    pub sockets: usize,
+    /// Methods that somebody has registered.
+    pub rooms: usize,
+    /// Methods whose absences are remembered.
+    pub remembered_rooms: usize,
+    /// Calls that are not answered yet.
+    pub calls: usize,
+    /// Of these, calls that nobody is there for.
+    pub waiting: usize,
+    /// Of these, calls that were sent to a daemon.
+    pub in_flight: usize,
+    /// Timers.
+    pub timers: usize,
+    /// Users with open calls.
+    pub calling_users: usize,
+    /// Sockets with open calls.
+    pub callers: usize,
+}
+
+impl<R> Switchboard<R> {
+    /// A switchboard without sockets and calls.
+    pub fn new(settings: Settings) -> Switchboard<R> {
+        Switchboard {
+            settings,
+            now: Time::ZERO,
+            directory: Directory::new(settings),
+            calls: HashMap::new(),
+            last_call: 0,
+            by_caller: CallIndex::new(),
+            by_target: CallIndex::new(),
+            waiting: CallIndex::new(),
+            by_user: CallIndex::new(),
+            timers: BTreeSet::new(),
+            warnings: Warnings::default(),
+            commands: VecDeque::new(),
+        }
+    }
+
+    /// A socket connected. `traits.caller` is not used: it depends on the call. Of a socket that is connected already
+    /// only the traits change, unless it comes as another user: then the old one has left first.
+    pub fn handle_connect(&mut self, socket: SocketId, user: Arc<str>, traits: Traits, now: Time) {
+        let now = self.advance(now);
+        if self.directory.user(socket).is_some_and(|known| *known != user) {
+            self.handle_disconnect(socket, Departure::Closed, now);
+        }
+        self.directory.connect(socket, user, traits, now);
+    }
+
+    /// A packet of any kind came from a socket, engine pings included. Registering and calling count by themselves.
+    pub fn handle_packet(&mut self, socket: SocketId, now: Time) {
+        let now = self.advance(now);
+        self.directory.touch(socket, now);
+    }
+
+    /// A socket registers a method. Calls that wait for it go on, oldest first. A second time changes nothing.
+    pub fn handle_register(&mut self, socket: SocketId, method: Arc<str>, now: Time) -> Result<(), RegisterError> {
+        let now = self.advance(now);
+        self.directory.touch(socket, now);
+        if self.directory.register(socket, method.clone(), now)?
+            && let Some(user) = self.directory.user(socket)
+        {
+            let room = RpcRoom { user: user.clone(), method };
+            self.restore_confidence(socket, &room);
+            for call in self.waiting.take(&room) {
+                self.resolve(call);
+            }
+        }
+        Ok(())
+    }
+
+    /// A socket takes a method back. Its calls in flight by that method are in doubt. Nothing happens if it did not
+    /// have it.
+    pub fn handle_unregister(&mut self, socket: SocketId, method: &Arc<str>, now: Time) -> Result<(), RegisterError> {
+        let now = self.advance(now);
+        self.directory.touch(socket, now);
+        if self.directory.unregister(socket, method, now)?
+            && let Some(user) = self.directory.user(socket)
+        {
+            let room = RpcRoom { user: user.clone(), method: method.clone() };
+            for id in self.by_target.of(&socket) {
+                if self.calls.get(&id).is_some_and(|call| call.room == room) {
+                    self.doubt(id, Departure::Unregistered);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A socket left. The calls it made are forgotten, the calls in flight to it are in doubt. Nothing happens if it
+    /// was not there.
+    pub fn handle_disconnect(&mut self, socket: SocketId, cause: Departure, now: Time) {
+        let now = self.advance(now);
+        if !self.directory.disconnect(socket, cause, now) {
+            return;
+        }
+        for call in self.by_caller.of(&socket) {
+            if self.end(call).is_some() {
+                self.commands.push_back(Command::Forget { call });
+            }
+        }
+        for call in self.by_target.of(&socket) {
+            self.doubt(call, cause);
+        }
+    }
+
+    /// Does what is due. To be called when [`Switchboard::poll_timeout`] says so; at any other time it does no harm.
+    pub fn handle_timeout(&mut self, now: Time) {
+        let now = self.advance(now);
+        self.directory.forget_old(now);
+        self.warnings.forget_old(now);
+    }
+
+    /// When [`Switchboard::handle_timeout`] is to be called next; `None` while no call is open.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.timers.first().map(|(at, _)| *at)
+    }
+
+    /// The next thing to do, in the order it came up.
+    pub fn next_command(&mut self) -> Option<Command<R>> {
+        self.commands.pop_front()
+    }
+
+    /// The sockets and what they registered.
+    pub fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// The calls that were emitted to a socket and have not ended.
+    pub fn in_flight(&self, socket: SocketId) -> usize {
+        self.by_target.count(&socket)
+    }
+
+    /// How much there is of everything.
+    pub fn load(&self) -> Load {
+        Load {
+            sockets: self.directory.sockets(),
+            rooms: self.directory.rooms(),
+            remembered_rooms: self.directory.remembered(),
+            calls: self.calls.len(),
+            waiting: self.waiting.total(),
+            in_flight: self.by_target.total(),
+            timers: self.timers.len(),
+            calling_users: self.by_user.keys(),
+            callers: self.by_caller.keys(),
+        }
+    }
+
+    /// A socket that took a method back has it again: what was in doubt by that alone no longer is.
+    fn restore_confidence(&mut self, socket: SocketId, room: &RpcRoom) {
+        for id in self.by_target.of(&socket) {
+            let Some(call) = self.calls.get_mut(&id).filter(|call| call.room == *room) else { continue };
+            if let Stage::InFlight(flight) = &mut call.stage
+                && let FlightState::Doubtful(doubt) = &flight.state
+                && doubt.cause == Departure::Unregistered
+            {
+                flight.state = FlightState::Confident;
+                let deadline = call.deadline;
+                self.wake_at(id, deadline);
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The events of a call: it arrives, its questions are answered, its target answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{RECHECK_MIN_MS, Switchboard, UNANSWERABLE};
+use crate::call::{Answer, AskId, Call, CallId, CallRefused, FlightState, SocketId, Stage};
+use crate::decision::{Choice, Verdict};
+use crate::directory::RpcRoom;
+use crate::time::Time;
+
+impl<R> Switchboard<R> {
+    /// A socket calls a method of its own user. The call is sent within `timeout` from now or not at all, and answered within
+    /// `timeout` after it was sent: a wait for a daemon takes nothing from the time that the daemon has.
+    ///
+    /// The host keeps the parameters and the caller's acknowledgement under the id until the call's `Answer` or
+    /// `Forget`.
+    pub fn handle_call(
+        &mut self,
+        caller: SocketId,
+        method: Arc<str>,
+        params_bytes: u32,
+        timeout: Duration,
+        now: Time,
+    ) -> Result<CallId, CallRefused> {
+        let now = self.advance(now);
+        self.directory.touch(caller, now);
+        let user = self.directory.user(caller).ok_or(CallRefused::UnknownCaller)?.clone();
+        let room = RpcRoom { user, method };
+        self.admit(&room)?;
+
+        self.last_call += 1;
+        let id = CallId(self.last_call);
+        let deadline = now + timeout;
+        self.by_caller.insert(&caller, id);
+        self.by_user.insert(&room.user, id);
+        self.timers.insert((deadline, id));
+        let call = Call {
+            caller,
+            room,
+            params_bytes,
+            arrived: now,
+            timeout,
+            deadline,
+            wake: deadline,
+            asked: AskId(0),
+            target_asks: 0,
+            target_asks_in_a_row: 0,
+            grace_asks: 0,
+            stage: Stage::Waiting,
+        };
+        self.calls.insert(id, call);
+        self.resolve(id);
+        Ok(id)
+    }
+
+    /// The answer to an `AskTarget`. A pick that has left, or that was never offered, is asked about again.
+    pub fn handle_choice(&mut self, id: CallId, ask: AskId, choice: Choice, now: Time) {
+        self.advance(now);
+        let Some(call) = self.calls.get(&id) else { return };
+        let Stage::Choosing { ask: open, offered } = &call.stage else { return };
+        if *open != ask {
+            return;
+        }
+        let index = match choice {
+            Choice::Reject => return self.settle(id, Answer::Unavailable),
+            Choice::Pick(index) => index,
+        };
+        let picked = usize::try_from(index).ok().and_then(|index| offered.get(index)).copied();
+        match picked.filter(|socket| self.directory.has(&call.room, *socket)) {
+            Some(socket) => self.aim(id, socket),
+            None => self.resolve(id),
+        }
+    }
+
+    /// The answer to an `AskGrace`: the call is held for so many milliseconds, but not beyond its deadline. 0 ends it.
+    pub fn handle_wait(&mut self, id: CallId, ask: AskId, wait_ms: u32, now: Time) {
+        let now = self.advance(now);
+        let Some(call) = self.calls.get_mut(&id) else { return };
+        if !matches!(call.stage, Stage::AskingGrace { ask: open } if open == ask) {
+            return;
+        }
+        if wait_ms == 0 {
+            return self.settle(id, Answer::Unavailable);
+        }
+        call.stage = Stage::Waiting;
+        self.wake_at(id, now + Duration::from_millis(u64::from(wait_ms)));
+    }
+
+    /// The answer to an `AskPresence`.
+    pub fn handle_judgement(&mut self, id: CallId, ask: AskId, verdict: Verdict, now: Time) {
+        let now = self.advance(now);
+        let Some(call) = self.calls.get_mut(&id) else { return };
+        let Stage::InFlight(flight) = &mut call.stage else { return };
+        let FlightState::Doubtful(doubt) = &mut flight.state else { return };
+        if doubt.ask != Some(ask) {
+            return;
+        }
+        match verdict {
+            Verdict::Abort => self.settle(id, Answer::TargetDisconnected),
+            Verdict::Hold(hold_ms) => {
+                doubt.ask = None;
+                let hold_ms = hold_ms.max(RECHECK_MIN_MS);
+                self.wake_at(id, now + Duration::from_millis(u64::from(hold_ms)));
+            }
+        }
+    }
+
+    /// The target answered the request of the call, be it in doubt or not. Dropped if the call has ended.
+    pub fn handle_result(&mut self, id: CallId, result: R, now: Time) {
+        let now = self.advance(now);
+        let Some(call) = self.calls.get(&id) else { return };
+        let Stage::InFlight(flight) = &call.stage else { return };
+        self.directory.answered(flight.target, now.saturating_since(flight.sent), now);
+        self.settle(id, Answer::Result(result));
+    }
+
+    /// No answer can come any more: the request could not be sent, or the acknowledgement ended without one.
+    ///
+    /// If the target has left, the call is in doubt already and stays so. If it is still there, the news of its
+    /// leaving may be on the way: the call waits for it for [`UNANSWERABLE`], and then ends as it would at its
+    /// deadline.
+    pub fn handle_unanswerable(&mut self, id: CallId, now: Time) {
+        let now = self.advance(now);
+        let Some(call) = self.calls.get_mut(&id) else { return };
+        let Stage::InFlight(flight) = &mut call.stage else { return };
+        if !matches!(flight.state, FlightState::Confident) {
+            return;
+        }
+        flight.state = FlightState::Unanswerable;
+        self.wake_at(id, now + UNANSWERABLE);
+    }
+
+    fn admit(&self, room: &RpcRoom) -> Result<(), CallRefused> {
+        if !self.directory.is_method(&room.method) {
+            return Err(CallRefused::InvalidMethod);
+        }
+        if self.calls.len() >= self.settings.calls_max {
+            return Err(CallRefused::TooManyCalls);
+        }
+        if self.by_user.count(&room.user) >= self.settings.calls_per_user_max {
+            return Err(CallRefused::TooManyCallsOfUser);
+        }
+        if !self.directory.is_served(room) && self.waiting.count(room) >= self.settings.waiting_per_room_max {
+            return Err(CallRefused::TooManyWaiting);
+        }
+        Ok(())
+    }
+}

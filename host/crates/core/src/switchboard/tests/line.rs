@@ -1,0 +1,140 @@
+//! A switchboard on the bench: sockets and calls in one line each.
+
+use std::time::Duration;
+
+use crate::call::{Answer, AskId, CallId, CallRefused, SocketId};
+use crate::command::Command;
+use crate::decision::{Absence, Candidate, Choice, Departure, Doubt, Traits, Verdict};
+use crate::settings::Settings;
+use crate::switchboard::Switchboard;
+use crate::time::Time;
+
+pub(super) const DAEMON: SocketId = SocketId(1);
+pub(super) const SECOND: SocketId = SocketId(2);
+pub(super) const CALLER: SocketId = SocketId(9);
+
+pub(super) type Told = Command<&'static str>;
+
+/// A switchboard at a moment, with a caller connected.
+pub(super) struct Line {
+    pub(super) board: Switchboard<&'static str>,
+    pub(super) now: Time,
+}
+
+impl Line {
+    pub(super) fn new() -> Line {
+        Line::with(Settings::default())
+    }
+
+    pub(super) fn with(settings: Settings) -> Line {
+        let mut line = Line { board: Switchboard::new(settings), now: Time::ZERO };
+        line.connect(CALLER);
+        line
+    }
+
+    /// With the daemon connected and registered for `m` too.
+    pub(super) fn served() -> Line {
+        let mut line = Line::new();
+        line.connect(DAEMON);
+        line.register(DAEMON);
+        line
+    }
+
+    pub(super) fn connect(&mut self, socket: SocketId) {
+        let traits = Traits { local: true, resumable: true, ..Traits::default() };
+        self.board.handle_connect(socket, "u".into(), traits, self.now);
+    }
+
+    pub(super) fn register(&mut self, socket: SocketId) {
+        self.board.handle_register(socket, "m".into(), self.now).unwrap();
+    }
+
+    pub(super) fn unregister(&mut self, socket: SocketId) {
+        self.board.handle_unregister(socket, &"m".into(), self.now).unwrap();
+    }
+
+    pub(super) fn disconnect(&mut self, socket: SocketId) {
+        self.board.handle_disconnect(socket, Departure::TransportLost, self.now);
+    }
+
+    pub(super) fn try_call(&mut self, method: &str) -> Result<CallId, CallRefused> {
+        self.board.handle_call(CALLER, method.into(), 3, Duration::from_secs(30), self.now)
+    }
+
+    pub(super) fn call(&mut self) -> CallId {
+        self.try_call("m").unwrap()
+    }
+
+    /// A call that was emitted to the daemon; what was told until then is dropped.
+    pub(super) fn call_in_flight(&mut self) -> CallId {
+        let call = self.call();
+        let ask = self.asked(call);
+        self.choose(call, ask, 0);
+        assert_eq!(self.board.in_flight(DAEMON), 1);
+        self.told();
+        call
+    }
+
+    pub(super) fn choose(&mut self, call: CallId, ask: AskId, index: u32) {
+        self.board.handle_choice(call, ask, Choice::Pick(index), self.now);
+    }
+
+    pub(super) fn judge(&mut self, call: CallId, ask: AskId, verdict: Verdict) {
+        self.board.handle_judgement(call, ask, verdict, self.now);
+    }
+
+    pub(super) fn wait(&mut self, call: CallId, ask: AskId, wait_ms: u32) {
+        self.board.handle_wait(call, ask, wait_ms, self.now);
+    }
+
+    pub(super) fn pass(&mut self, millis: u64) {
+        self.now = self.now + Duration::from_millis(millis);
+        self.board.handle_timeout(self.now);
+    }
+
+    pub(super) fn told(&mut self) -> Vec<Told> {
+        std::iter::from_fn(|| self.board.next_command()).collect()
+    }
+
+    /// The number of the only question that came up, which is about this call.
+    pub(super) fn asked(&mut self, about: CallId) -> AskId {
+        let told = self.told();
+        match told.as_slice() {
+            [
+                Command::AskTarget { call, ask, .. }
+                | Command::AskGrace { call, ask, .. }
+                | Command::AskPresence { call, ask, .. },
+            ] if *call == about => *ask,
+            other => panic!("one question expected: {other:?}"),
+        }
+    }
+
+    pub(super) fn absence(&mut self) -> (crate::decision::Call, Absence) {
+        match self.told().pop() {
+            Some(Command::AskGrace { input, absence, .. }) => (input, absence),
+            other => panic!("AskGrace expected: {other:?}"),
+        }
+    }
+
+    pub(super) fn doubt(&mut self) -> (AskId, crate::decision::Call, Doubt) {
+        match self.told().pop() {
+            Some(Command::AskPresence { ask, input, doubt, .. }) => (ask, input, doubt),
+            other => panic!("AskPresence expected: {other:?}"),
+        }
+    }
+
+    pub(super) fn candidates(&mut self) -> (AskId, crate::decision::Call, Vec<Candidate>) {
+        match self.told().pop() {
+            Some(Command::AskTarget { ask, input, candidates, .. }) => (ask, input, candidates),
+            other => panic!("AskTarget expected: {other:?}"),
+        }
+    }
+
+    pub(super) fn answered(&mut self, call: CallId, answer: Answer<&'static str>) {
+        assert_eq!(self.told(), [Command::Answer { call, answer }]);
+        assert_eq!(self.board.poll_timeout(), None);
+        let load = self.board.load();
+        assert_eq!((load.calls, load.waiting, load.in_flight, load.timers), (0, 0, 0, 0));
+        assert_eq!((load.calling_users, load.callers), (0, 0));
+    }
+}

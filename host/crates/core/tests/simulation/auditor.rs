@@ -1,0 +1,205 @@
+//! The invariants of the switchboard's documentation, checked after every step from nothing but what went in and what
+//! came out. It predicts nothing and shares nothing with the model.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pointwork_core::decision::Verdict;
+use pointwork_core::{Answer, CallId, Command, Load, RpcRoom, SocketId, Switchboard, Time};
+
+use crate::input::{Input, Returned};
+
+#[derive(Default)]
+pub(crate) struct Auditor {
+    users: BTreeMap<SocketId, Arc<str>>,
+    members: BTreeSet<(RpcRoom, SocketId)>,
+    calls: BTreeMap<CallId, Known>,
+    /// How calls ended, for the proof that a simulation reaches all ends.
+    pub(crate) ends: BTreeMap<&'static str, usize>,
+}
+
+struct Known {
+    caller: SocketId,
+    room: RpcRoom,
+    timeout: Duration,
+    deadline: Time,
+    caller_left: bool,
+    emitted: Option<SocketId>,
+    target_left: bool,
+    was_aborted: bool,
+    result: Option<u64>,
+    has_ended: bool,
+}
+
+impl Auditor {
+    /// To be told before the machine is.
+    pub(crate) fn before(&mut self, input: &Input) {
+        match input {
+            Input::Connect(socket, user, _) => {
+                if self.users.get(socket).is_some_and(|known| known != user) {
+                    self.leave(*socket, None);
+                }
+                self.users.insert(*socket, user.clone());
+            }
+            Input::Unregister(socket, method) => self.leave(*socket, Some(method)),
+            Input::Disconnect(socket, _) => {
+                self.leave(*socket, None);
+                self.users.remove(socket);
+            }
+            Input::Judgement(call, _, Verdict::Abort) => self.known(*call).was_aborted = true,
+            Input::Result(call, result) => {
+                let known = self.known(*call);
+                if known.emitted.is_some() {
+                    known.result.get_or_insert(*result);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn after(
+        &mut self,
+        input: &Input,
+        returned: &Returned,
+        told: &[Command<u64>],
+        board: &Switchboard<u64>,
+        now: Time,
+    ) {
+        match (input, returned) {
+            (Input::Register(socket, method), Returned::Registered(Ok(()))) => {
+                self.members.insert((self.room(*socket, method), *socket));
+            }
+            (Input::Call(caller, method, _, timeout), Returned::Called(Ok(id))) => {
+                let known = Known {
+                    caller: *caller,
+                    room: self.room(*caller, method),
+                    timeout: *timeout,
+                    deadline: now + *timeout,
+                    caller_left: false,
+                    emitted: None,
+                    target_left: false,
+                    was_aborted: false,
+                    result: None,
+                    has_ended: false,
+                };
+                assert!(self.calls.insert(*id, known).is_none(), "an id is never used twice");
+            }
+            _ => {}
+        }
+        for command in told {
+            self.hear(command, now);
+        }
+        self.check(board, now);
+    }
+
+    fn hear(&mut self, command: &Command<u64>, now: Time) {
+        match command {
+            Command::Emit { call, target, left } => {
+                let room = self.known(*call).room.clone();
+                let is_member = self.members.contains(&(room, *target));
+                let known = self.known(*call);
+                assert_eq!(known.emitted, None, "sent-once: {call:?}");
+                assert!(is_member && known.caller != *target, "a request goes to another daemon that is there");
+                assert_eq!(*left, known.timeout, "in-time: a daemon has the whole timeout");
+                known.deadline = now + known.timeout;
+                known.emitted = Some(*target);
+            }
+            Command::Answer { call, answer } => self.hear_answer(*call, answer),
+            Command::Forget { call } => {
+                assert!(self.known(*call).caller_left, "one-answer: {call:?} was forgotten, its caller is there");
+                self.end(*call, "forgotten");
+            }
+            Command::AskTarget { call, candidates, .. } => {
+                assert!((1..=32).contains(&candidates.len()));
+                self.check_open(*call);
+            }
+            Command::AskGrace { call, absence, .. } => {
+                assert!(absence.returns_ms.len() <= 8);
+                self.check_open(*call);
+            }
+            Command::AskPresence { call, doubt, .. } => {
+                assert!(doubt.returns_ms.len() <= 8);
+                self.check_open(*call);
+                assert!(self.known(*call).target_left, "positive-evidence: {call:?} is doubted for no reason");
+            }
+            Command::WarnSeveral { count, .. } => assert!(*count > 1),
+        }
+    }
+
+    fn hear_answer(&mut self, call: CallId, answer: &Answer<u64>) {
+        let known = self.known(call);
+        match answer {
+            Answer::Result(result) => {
+                assert_eq!(Some(*result), known.result, "no-invented-success: {call:?}");
+            }
+            Answer::TargetDisconnected => {
+                let has_evidence = known.emitted.is_some() && known.target_left && known.was_aborted;
+                assert!(has_evidence, "positive-evidence: {call:?}");
+            }
+            Answer::Unavailable | Answer::SameSocket => {
+                assert_eq!(known.emitted, None, "{call:?} was sent and cannot have been unavailable");
+            }
+            Answer::TimedOut => {}
+        }
+        self.end(call, answer.error().unwrap_or("result"));
+    }
+
+    fn end(&mut self, call: CallId, how: &'static str) {
+        self.check_open(call);
+        self.known(call).has_ended = true;
+        *self.ends.entry(how).or_default() += 1;
+    }
+
+    fn check_open(&mut self, call: CallId) {
+        assert!(!self.known(call).has_ended, "one-answer: {call:?} had ended");
+    }
+
+    fn check(&self, board: &Switchboard<u64>, now: Time) {
+        let open: Vec<&Known> = self.calls.values().filter(|known| !known.has_ended).collect();
+        for known in &open {
+            assert!(known.deadline > now || known.deadline == now && board.poll_timeout() == Some(now), "in-time");
+        }
+        let load = board.load();
+        assert_eq!((load.calls, load.timers), (open.len(), open.len()), "one-timer");
+        let flying: Vec<SocketId> = open.iter().filter_map(|known| known.emitted).collect();
+        assert_eq!(load.in_flight, flying.len(), "in-flight");
+        for socket in self.users.keys() {
+            let expected = flying.iter().filter(|target| *target == socket).count();
+            assert_eq!(board.in_flight(*socket), expected, "in-flight");
+        }
+        let can_wait = |known: &&&Known| known.emitted.is_none() && !board.directory().is_served(&known.room);
+        assert!(load.waiting <= open.iter().filter(can_wait).count(), "no-waiting-while-served");
+        let callers: BTreeSet<SocketId> = open.iter().map(|known| known.caller).collect();
+        let users: BTreeSet<&str> = open.iter().map(|known| &*known.room.user).collect();
+        assert_eq!((load.callers, load.calling_users), (callers.len(), users.len()), "one-timer");
+        assert_eq!(load.sockets, self.users.len());
+        let rooms: BTreeSet<&RpcRoom> = self.members.iter().map(|(room, _)| room).collect();
+        assert_eq!(load.rooms, rooms.len());
+        if self.users.is_empty() {
+            let left = Load { remembered_rooms: load.remembered_rooms, ..Load::default() };
+            assert_eq!((load, board.poll_timeout()), (left, None), "nothing-left");
+        }
+    }
+
+    /// The socket leaves the room of a method, or all its rooms.
+    fn leave(&mut self, socket: SocketId, method: Option<&Arc<str>>) {
+        let is_left = |room: &RpcRoom| method.is_none_or(|method| *method == room.method);
+        let members = &self.members;
+        for known in self.calls.values_mut().filter(|known| known.emitted == Some(socket)) {
+            known.target_left |= is_left(&known.room) && members.contains(&(known.room.clone(), socket));
+        }
+        for known in self.calls.values_mut().filter(|known| known.caller == socket) {
+            known.caller_left |= method.is_none();
+        }
+        self.members.retain(|(room, member)| *member != socket || !is_left(room));
+    }
+
+    fn room(&self, socket: SocketId, method: &Arc<str>) -> RpcRoom {
+        RpcRoom { user: self.users[&socket].clone(), method: method.clone() }
+    }
+
+    fn known(&mut self, call: CallId) -> &mut Known {
+        self.calls.get_mut(&call).expect("a call that was taken on")
+    }
+}

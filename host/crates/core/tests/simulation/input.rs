@@ -1,0 +1,57 @@
+//! What can happen to a switchboard, as data: the same input is given to the machine, to the model and to the auditor.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pointwork_core::decision::{Choice, Departure, Traits, Verdict};
+use pointwork_core::{AskId, CallId, CallRefused, RegisterError, SocketId, Switchboard, Time};
+
+#[derive(Debug, Clone)]
+pub(crate) enum Input {
+    Connect(SocketId, Arc<str>, Traits),
+    Packet(SocketId),
+    Register(SocketId, Arc<str>),
+    Unregister(SocketId, Arc<str>),
+    Disconnect(SocketId, Departure),
+    Call(SocketId, Arc<str>, u32, Duration),
+    Choice(CallId, AskId, Choice),
+    Wait(CallId, AskId, u32),
+    Judgement(CallId, AskId, Verdict),
+    Result(CallId, u64),
+    Unanswerable(CallId),
+    Timeout,
+}
+
+/// What a handler returned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Returned {
+    Nothing,
+    Registered(Result<(), RegisterError>),
+    Called(Result<CallId, CallRefused>),
+}
+
+impl Input {
+    pub(crate) fn give(&self, board: &mut Switchboard<u64>, now: Time) -> Returned {
+        match self.clone() {
+            Input::Connect(socket, user, traits) => board.handle_connect(socket, user, traits, now),
+            Input::Packet(socket) => board.handle_packet(socket, now),
+            Input::Register(socket, method) => {
+                return Returned::Registered(board.handle_register(socket, method, now));
+            }
+            Input::Unregister(socket, method) => {
+                return Returned::Registered(board.handle_unregister(socket, &method, now));
+            }
+            Input::Disconnect(socket, cause) => board.handle_disconnect(socket, cause, now),
+            Input::Call(caller, method, bytes, timeout) => {
+                return Returned::Called(board.handle_call(caller, method, bytes, timeout, now));
+            }
+            Input::Choice(call, ask, choice) => board.handle_choice(call, ask, choice, now),
+            Input::Wait(call, ask, wait_ms) => board.handle_wait(call, ask, wait_ms, now),
+            Input::Judgement(call, ask, verdict) => board.handle_judgement(call, ask, verdict, now),
+            Input::Result(call, result) => board.handle_result(call, result, now),
+            Input::Unanswerable(call) => board.handle_unanswerable(call, now),
+            Input::Timeout => board.handle_timeout(now),
+        }
+        Returned::Nothing
+    }
+}

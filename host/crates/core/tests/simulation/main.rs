@@ -1,0 +1,351 @@
+//! A seeded simulation of the switchboard: sockets come and go, verdicts come late, twice, in another order or never,
+//! and time jumps. After every step the machine must have said exactly what the reference model says, and every
+//! invariant must hold.
+//!
+//! `SEED=123 cargo test -p pointwork-core --test simulation` runs one seed; a failure prints the seed and its last
+//! steps.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod auditor;
+mod input;
+mod model;
+mod past;
+mod random;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pointwork_core::decision::{Choice, Departure, Traits, Verdict};
+use pointwork_core::{AskId, CallId, Command, Settings, SocketId, Switchboard, Time};
+
+use crate::auditor::Auditor;
+use crate::input::{Input, Returned};
+use crate::model::Model;
+use crate::random::Random;
+
+const SEEDS: u64 = 500;
+const STEPS: usize = 1_000;
+
+/// One run: the machine, the model, the auditor, and what the world around them may still do.
+struct World {
+    random: Random,
+    board: Switchboard<u64>,
+    model: Model,
+    auditor: Auditor,
+    now: Time,
+    /// The latest moment the machine was told.
+    told_now: Time,
+    connected: Vec<SocketId>,
+    questions: Vec<(CallId, AskId, Slot)>,
+    emitted: Vec<CallId>,
+    /// The last steps, for a failure's message.
+    trace: VecDeque<String>,
+}
+
+#[derive(Clone, Copy)]
+enum Slot {
+    Target,
+    Grace,
+    Presence,
+}
+
+impl World {
+    fn new(seed: u64) -> World {
+        let mut random = Random::new(seed);
+        let tight = random.once_in(3);
+        let settings = Settings {
+            calls_max: if tight { 9 } else { 10_000 },
+            calls_per_user_max: if tight { 5 } else { 1_000 },
+            waiting_per_room_max: if tight { 2 } else { 256 },
+            methods_per_socket_max: if tight { 2 } else { 1_024 },
+            // Two users with four methods: nothing is pushed out of the history, which the model does not do.
+            history_rooms_max: 16,
+            ..Settings::default()
+        };
+        World {
+            random,
+            board: Switchboard::new(settings),
+            model: Model::new(settings),
+            auditor: Auditor::default(),
+            now: Time::ZERO,
+            told_now: Time::ZERO,
+            connected: Vec::new(),
+            questions: Vec::new(),
+            emitted: Vec::new(),
+            trace: VecDeque::new(),
+        }
+    }
+
+    fn run(&mut self) {
+        for _ in 0..STEPS {
+            self.pass_time();
+            let input = self.any_input();
+            // A thread that read the clock before another one took the lock.
+            let behind = if self.random.once_in(20) { self.random.below(500) } else { 0 };
+            self.step(&input, Time::from_micros(self.now.as_micros().saturating_sub(behind)));
+        }
+        self.wind_down();
+    }
+
+    /// Nobody answers any more: every call must come to its end by time alone, and then nothing be left.
+    fn wind_down(&mut self) {
+        while let Some(at) = self.board.poll_timeout() {
+            self.now = self.now.max(at);
+            self.step(&Input::Timeout, self.now);
+        }
+        while let Some(socket) = self.connected.pop() {
+            self.step(&Input::Disconnect(socket, Departure::Closed), self.now);
+        }
+    }
+
+    fn step(&mut self, input: &Input, now: Time) {
+        if self.trace.len() == 30 {
+            self.trace.pop_front();
+        }
+        self.trace.push_back(format!("{:>12} µs  {input:?}", now.as_micros()));
+        self.told_now = self.told_now.max(now);
+        self.auditor.before(input);
+        let returned = input.give(&mut self.board, now);
+        let told: Vec<Command<u64>> = std::iter::from_fn(|| self.board.next_command()).collect();
+        let expected = self.model.give(input, now);
+        assert_eq!((&returned, &told), (&expected.0, &expected.1), "machine (left) and model (right) differ");
+        self.auditor.after(input, &returned, &told, &self.board, self.told_now);
+        assert_eq!(self.board.poll_timeout(), self.model.next_wake(), "next wake");
+        assert_eq!(self.board.load().sockets, self.model.sockets());
+        self.remember(&told);
+    }
+
+    fn remember(&mut self, told: &[Command<u64>]) {
+        for command in told {
+            match command {
+                Command::AskTarget { call, ask, .. } => self.questions.push((*call, *ask, Slot::Target)),
+                Command::AskGrace { call, ask, .. } => self.questions.push((*call, *ask, Slot::Grace)),
+                Command::AskPresence { call, ask, .. } => self.questions.push((*call, *ask, Slot::Presence)),
+                Command::Emit { call, .. } => self.emitted.push(*call),
+                Command::Answer { .. } | Command::Forget { .. } | Command::WarnSeveral { .. } => {}
+            }
+        }
+    }
+
+    fn pass_time(&mut self) {
+        let span_us = match self.random.below(1_000) {
+            0 => 3_700_000_000,
+            1..=4 => 61_000_000,
+            5..=20 => self.random.below(4_000_000),
+            21..=35 => {
+                // Exactly when the machine wants to be woken.
+                self.now = self.board.poll_timeout().map_or(self.now, |at| self.now.max(at));
+                return;
+            }
+            36..=500 => self.random.below(30_000),
+            _ => 0,
+        };
+        self.now = self.now + Duration::from_micros(span_us);
+    }
+
+    fn any_input(&mut self) -> Input {
+        match self.random.below(100) {
+            0..=5 => self.connect(),
+            6..=7 => Input::Packet(self.socket()),
+            8..=21 => Input::Register(self.daemon(), self.method()),
+            22..=27 => Input::Unregister(self.daemon(), self.method()),
+            28..=31 => self.disconnect(),
+            32..=46 => self.call(),
+            47..=84 => self.verdict(),
+            85..=95 => self.result(),
+            _ => Input::Timeout,
+        }
+    }
+
+    fn connect(&mut self) -> Input {
+        let id = SocketId(u128::from(self.random.below(9)));
+        if !self.connected.contains(&id) {
+            self.connected.push(id);
+        }
+        // By its number, so that a socket mostly comes back as the same user.
+        let user = if self.random.once_in(12) || id.0.is_multiple_of(4) { "a:b" } else { "a" };
+        let resumable = self.random.once_in(2);
+        Input::Connect(id, user.into(), Traits { local: true, resumable, ..Traits::default() })
+    }
+
+    fn disconnect(&mut self) -> Input {
+        let socket = if self.random.once_in(2) { self.daemon() } else { self.socket() };
+        self.connected.retain(|connected| *connected != socket);
+        let cause = self.random.pick(&[
+            Departure::Closed,
+            Departure::TransportLost,
+            Departure::Drained,
+            Departure::Evicted,
+            // Not a cause for a socket that left, and yet it must do no harm.
+            Departure::Unregistered,
+        ]);
+        Input::Disconnect(socket, cause)
+    }
+
+    fn call(&mut self) -> Input {
+        let timeout_ms = if self.random.once_in(10) { self.random.pick(&[0, 1, 20, 500]) } else { 30_000 };
+        let bytes = self.random.below(100) as u32;
+        Input::Call(self.app(), self.method(), bytes, Duration::from_millis(timeout_ms))
+    }
+
+    fn verdict(&mut self) -> Input {
+        if self.questions.is_empty() {
+            return Input::Timeout;
+        }
+        // Mostly one of the newest questions, sometimes any; sometimes it stays and is answered again.
+        let count = self.questions.len() as u64;
+        let among = if self.random.once_in(6) { count } else { count.min(4) };
+        let index = (count - 1 - self.random.below(among)) as usize;
+        let (call, ask, slot) =
+            if self.random.once_in(8) { self.questions[index] } else { self.questions.remove(index) };
+        match slot {
+            Slot::Target => {
+                let choice = match self.random.below(12) {
+                    0 => Choice::Reject,
+                    1 => Choice::Pick(self.random.pick(&[9, 32, u32::MAX])),
+                    _ => Choice::Pick(self.random.pick(&[0, 0, 1, 1, 2])),
+                };
+                Input::Choice(call, ask, choice)
+            }
+            Slot::Grace => Input::Wait(call, ask, self.random.pick(&[0, 1, 250, 10_000, 10_000, 10_000, u32::MAX])),
+            Slot::Presence => {
+                let hold_ms = self.random.pick(&[0, 10, 40, 1_000, u32::MAX]);
+                let verdict = if self.random.once_in(3) { Verdict::Abort } else { Verdict::Hold(hold_ms) };
+                Input::Judgement(call, ask, verdict)
+            }
+        }
+    }
+
+    fn result(&mut self) -> Input {
+        if self.emitted.is_empty() {
+            return Input::Timeout;
+        }
+        let count = self.emitted.len() as u64;
+        let among = if self.random.once_in(6) { count } else { count.min(4) };
+        let index = (count - 1 - self.random.below(among)) as usize;
+        // A daemon may answer twice, and may answer after the acknowledgement ended.
+        let call = if self.random.once_in(5) { self.emitted[index] } else { self.emitted.remove(index) };
+        if self.random.once_in(5) { Input::Unanswerable(call) } else { Input::Result(call, self.random.below(1 << 40)) }
+    }
+
+    /// Mostly a connected socket, sometimes one that never was or is not there any more.
+    fn socket(&mut self) -> SocketId {
+        if self.connected.is_empty() || self.random.once_in(25) {
+            return SocketId(u128::from(self.random.below(12)));
+        }
+        self.random.pick(&self.connected)
+    }
+
+    /// Mostly one of the sockets that serve.
+    fn daemon(&mut self) -> SocketId {
+        self.one_of(|socket| socket.0 < 5)
+    }
+
+    /// Mostly one of the sockets that call.
+    fn app(&mut self) -> SocketId {
+        self.one_of(|socket| socket.0 >= 5)
+    }
+
+    fn one_of(&mut self, is_one: impl Fn(&SocketId) -> bool) -> SocketId {
+        let those: Vec<SocketId> = self.connected.iter().copied().filter(is_one).collect();
+        if those.is_empty() || self.random.once_in(12) { self.socket() } else { self.random.pick(&those) }
+    }
+
+    fn method(&mut self) -> Arc<str> {
+        if self.random.once_in(60) {
+            return if self.random.once_in(2) { "".into() } else { "m".repeat(4_097).into() };
+        }
+        self.random.pick(&["m", "m", "m", "m", "m", "n", "b:n", "o"]).into()
+    }
+}
+
+/// Prints the seed and the last steps when a run panics.
+struct Reporter<'a>(u64, &'a mut World);
+
+impl Drop for Reporter<'_> {
+    #[allow(clippy::print_stderr)]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let steps: Vec<&str> = self.1.trace.iter().map(String::as_str).collect();
+            eprintln!("SEED={}\nthe last steps:\n{}", self.0, steps.join("\n"));
+        }
+    }
+}
+
+#[test]
+fn the_machine_says_what_the_model_says_and_keeps_its_invariants() {
+    let seeds = match std::env::var("SEED") {
+        Ok(seed) => vec![seed.parse().expect("SEED is a number")],
+        Err(_) => (0..SEEDS).collect(),
+    };
+    let mut ends: BTreeMap<&str, usize> = BTreeMap::new();
+    for seed in &seeds {
+        let mut world = World::new(*seed);
+        Reporter(*seed, &mut world).1.run();
+        for (end, count) in world.auditor.ends {
+            *ends.entry(end).or_default() += count;
+        }
+    }
+    if seeds.len() > 1 {
+        // A simulation that never reaches an end proves nothing about it.
+
+        assert_eq!(ends.len(), 6, "{ends:?}");
+        assert!(ends.values().all(|count| *count > 1_000), "{ends:?}");
+    }
+}
+
+/// What one socket sends in a burst takes effect in the order it was sent.
+#[test]
+fn a_burst_on_one_socket_ends_as_its_order_says() {
+    for seed in 0..20 {
+        let mut world = World::new(seed);
+        world.board = Switchboard::new(Settings::default());
+        world.model = Model::new(Settings::default());
+        let socket = SocketId(1);
+        world.step(&Input::Connect(socket, "a".into(), Traits::default()), Time::ZERO);
+        let mut registered: BTreeMap<Arc<str>, bool> = BTreeMap::new();
+        for _ in 0..1_000 {
+            let method: Arc<str> = world.random.pick(&["m", "n", "b:n", "o"]).into();
+            let input = match world.random.below(3) {
+                0 => Input::Register(socket, method.clone()),
+                1 => Input::Unregister(socket, method.clone()),
+                _ => Input::Call(socket, method.clone(), 0, Duration::from_secs(30)),
+            };
+            match &input {
+                Input::Register(..) => _ = registered.insert(method, true),
+                Input::Unregister(..) => _ = registered.insert(method, false),
+                _ => {}
+            }
+            world.step(&input, Time::ZERO);
+        }
+        let expected: Vec<&Arc<str>> = registered.iter().filter(|(_, is)| **is).map(|(method, _)| method).collect();
+        assert_eq!(world.board.directory().methods(socket).collect::<Vec<_>>(), expected);
+        world.connected.push(socket);
+        world.wind_down();
+    }
+}
+
+/// Settled calls leave no memory behind: the same load a thousand times over needs what it needed once.
+#[test]
+fn settled_calls_leave_nothing() {
+    let mut board: Switchboard<u64> = Switchboard::new(Settings::default());
+    let (daemon, caller) = (SocketId(1), SocketId(2));
+    let mut now = Time::ZERO;
+    for socket in [daemon, caller] {
+        board.handle_connect(socket, "a".into(), Traits::default(), now);
+    }
+    board.handle_register(daemon, "m".into(), now).unwrap();
+    let idle = board.load();
+    for round in 0..1_000 {
+        now = now + Duration::from_millis(1);
+        let timeout = Duration::from_secs(30);
+        let returned = Input::Call(caller, "m".into(), 0, timeout).give(&mut board, now);
+        let Returned::Called(Ok(call)) = returned else { panic!("a call: {returned:?}") };
+        board.handle_choice(call, AskId(1), Choice::Pick(0), now);
+        assert_eq!(board.in_flight(daemon), 1);
+        board.handle_result(call, round, now);
+        assert_eq!(std::iter::from_fn(|| board.next_command()).count(), 3);
+        assert_eq!((board.load(), board.poll_timeout()), (idle, None));
+    }
+}

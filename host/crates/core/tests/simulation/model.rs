@@ -1,0 +1,550 @@
+//! The reference model: what a switchboard is meant to do, over plain lists that are searched from end to end. It
+//! keeps no index and no timer: counts and moments are worked out whenever they are wanted. It predicts every
+//! command.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pointwork_core::decision::{self, Absence, Candidate, Choice, Departure, Traits, Verdict};
+use pointwork_core::{Answer, AskId, CallId, CallRefused, Command, RegisterError, Settings, SocketId, Time};
+
+use crate::input::{Input, Returned};
+use crate::past::Log;
+
+type Room = (Arc<str>, Arc<str>);
+
+pub(crate) struct Model {
+    settings: Settings,
+    now: Time,
+    sockets: Vec<Socket>,
+    /// Every registration that stands, oldest first.
+    registered: Vec<Registered>,
+    registrations: u64,
+    log: Log,
+    pub(crate) calls: Vec<Call>,
+    calls_taken: u64,
+    warned: Vec<(Time, Room)>,
+    out: Vec<Command<u64>>,
+}
+
+struct Socket {
+    id: SocketId,
+    user: Arc<str>,
+    traits: Traits,
+    last_packet: Time,
+    answer_us: u32,
+    unanswered: u32,
+}
+
+struct Registered {
+    number: u64,
+    at: Time,
+    socket: SocketId,
+    room: Room,
+}
+
+#[derive(Clone)]
+pub(crate) struct Call {
+    pub(crate) id: CallId,
+    caller: SocketId,
+    pub(crate) room: Room,
+    bytes: u32,
+    arrived: Time,
+    timeout: Duration,
+    deadline: Time,
+    asked: u32,
+    target_asks: u32,
+    in_a_row: u32,
+    grace_asks: u32,
+    pub(crate) phase: Phase,
+}
+
+#[derive(Clone)]
+pub(crate) enum Phase {
+    Choosing { ask: u32, offered: Vec<SocketId> },
+    AskingGrace { ask: u32 },
+    Waiting { until: Time },
+    InFlight { target: SocketId, sent: Time, resumable: bool, give_up: Option<Time>, doubt: Option<Doubt> },
+}
+
+#[derive(Clone)]
+pub(crate) struct Doubt {
+    cause: Departure,
+    since: Time,
+    registrations: u64,
+    asks: u32,
+    ask: Option<u32>,
+    until: Time,
+}
+
+impl Call {
+    fn wake(&self) -> Time {
+        let earlier = match &self.phase {
+            Phase::Waiting { until } => *until,
+            Phase::InFlight { doubt: Some(doubt), .. } if doubt.ask.is_none() => doubt.until,
+            Phase::InFlight { doubt: None, give_up: Some(at), .. } => *at,
+            _ => self.deadline,
+        };
+        earlier.min(self.deadline)
+    }
+
+    fn is_absent(&self) -> bool {
+        matches!(self.phase, Phase::AskingGrace { .. } | Phase::Waiting { .. })
+    }
+
+    fn target(&self) -> Option<SocketId> {
+        match self.phase {
+            Phase::InFlight { target, .. } => Some(target),
+            _ => None,
+        }
+    }
+}
+
+fn millis(from: Time, to: Time) -> u32 {
+    u32::try_from((to.as_micros() - from.as_micros()) / 1_000).unwrap_or(u32::MAX)
+}
+
+impl Model {
+    pub(crate) fn new(settings: Settings) -> Model {
+        Model {
+            settings,
+            now: Time::ZERO,
+            sockets: Vec::new(),
+            registered: Vec::new(),
+            registrations: 0,
+            log: Log::default(),
+            calls: Vec::new(),
+            calls_taken: 0,
+            warned: Vec::new(),
+            out: Vec::new(),
+        }
+    }
+
+    /// What the machine is expected to return and to command.
+    pub(crate) fn give(&mut self, input: &Input, now: Time) -> (Returned, Vec<Command<u64>>) {
+        self.now = self.now.max(now);
+        while let Some(due) = self.calls.iter().map(|call| (call.wake(), call.id)).min()
+            && due.0 <= self.now
+        {
+            self.wake(due.1);
+        }
+        let returned = self.take(input);
+        (returned, std::mem::take(&mut self.out))
+    }
+
+    pub(crate) fn next_wake(&self) -> Option<Time> {
+        self.calls.iter().map(Call::wake).min()
+    }
+
+    pub(crate) fn in_flight(&self, socket: SocketId) -> usize {
+        self.calls.iter().filter(|call| call.target() == Some(socket)).count()
+    }
+
+    pub(crate) fn sockets(&self) -> usize {
+        self.sockets.len()
+    }
+
+    fn take(&mut self, input: &Input) -> Returned {
+        match input {
+            Input::Connect(id, user, traits) => self.connect(*id, user, *traits),
+            Input::Packet(id) => self.touch(*id),
+            Input::Register(id, method) => return Returned::Registered(self.register(*id, method)),
+            Input::Unregister(id, method) => return Returned::Registered(self.unregister(*id, method)),
+            Input::Disconnect(id, cause) => self.disconnect(*id, *cause),
+            Input::Call(caller, method, bytes, timeout) => {
+                return Returned::Called(self.call(*caller, method, *bytes, *timeout));
+            }
+            Input::Choice(id, ask, choice) => self.choice(*id, *ask, *choice),
+            Input::Wait(id, ask, wait_ms) => self.wait(*id, *ask, *wait_ms),
+            Input::Judgement(id, ask, verdict) => self.judgement(*id, *ask, *verdict),
+            Input::Result(id, result) => self.result(*id, *result),
+            Input::Unanswerable(id) => self.unanswerable(*id),
+            Input::Timeout => {}
+        }
+        Returned::Nothing
+    }
+
+    fn connect(&mut self, id: SocketId, user: &Arc<str>, traits: Traits) {
+        if self.sockets.iter().any(|socket| socket.id == id && socket.user != *user) {
+            self.disconnect(id, Departure::Closed);
+        }
+        let now = self.now;
+        match self.socket(id) {
+            Some(socket) => (socket.traits, socket.last_packet) = (traits, now),
+            None => self.sockets.push(Socket {
+                id,
+                user: user.clone(),
+                traits,
+                last_packet: now,
+                answer_us: 0,
+                unanswered: 0,
+            }),
+        }
+    }
+
+    fn register(&mut self, id: SocketId, method: &Arc<str>) -> Result<(), RegisterError> {
+        self.touch(id);
+        if method.is_empty() || method.len() > self.settings.method_bytes_max {
+            return Err(RegisterError::InvalidMethod);
+        }
+        let room = (self.socket(id).ok_or(RegisterError::UnknownSocket)?.user.clone(), method.clone());
+        if self.has(id, &room) {
+            return Ok(());
+        }
+        if self.registered.iter().filter(|entry| entry.socket == id).count() >= self.settings.methods_per_socket_max {
+            return Err(RegisterError::TooManyMethods);
+        }
+        if !self.is_served(&room) {
+            self.log.returned(&room, self.now);
+        }
+        self.registrations += 1;
+        let entry = Registered { number: self.registrations, at: self.now, socket: id, room: room.clone() };
+        self.registered.push(entry);
+        for call in &mut self.calls {
+            if let Phase::InFlight { target, give_up, doubt, .. } = &mut call.phase
+                && (*target, &call.room) == (id, &room)
+                && doubt.as_ref().is_some_and(|doubt| doubt.cause == Departure::Unregistered)
+            {
+                (*doubt, *give_up) = (None, None);
+            }
+        }
+        let absent: Vec<CallId> =
+            self.calls.iter().filter(|call| call.is_absent() && call.room == room).map(|call| call.id).collect();
+        for id in absent {
+            self.resolve(id);
+        }
+        Ok(())
+    }
+
+    fn unregister(&mut self, id: SocketId, method: &Arc<str>) -> Result<(), RegisterError> {
+        self.touch(id);
+        if method.is_empty() || method.len() > self.settings.method_bytes_max {
+            return Err(RegisterError::InvalidMethod);
+        }
+        let room = (self.socket(id).ok_or(RegisterError::UnknownSocket)?.user.clone(), method.clone());
+        if self.leave(id, &room, Departure::Unregistered) {
+            self.doubt_calls(id, Some(&room), Departure::Unregistered);
+        }
+        Ok(())
+    }
+
+    fn disconnect(&mut self, id: SocketId, cause: Departure) {
+        if self.socket(id).is_none() {
+            return;
+        }
+        let mut rooms: Vec<Room> =
+            self.registered.iter().filter(|entry| entry.socket == id).map(|entry| entry.room.clone()).collect();
+        rooms.sort();
+        for room in rooms {
+            self.leave(id, &room, cause);
+        }
+        self.sockets.retain(|socket| socket.id != id);
+        let own: Vec<CallId> = self.calls.iter().filter(|call| call.caller == id).map(|call| call.id).collect();
+        for call in own {
+            self.calls.retain(|open| open.id != call);
+            self.out.push(Command::Forget { call });
+        }
+        self.doubt_calls(id, None, cause);
+    }
+
+    fn call(
+        &mut self,
+        caller: SocketId,
+        method: &Arc<str>,
+        bytes: u32,
+        timeout: Duration,
+    ) -> Result<CallId, CallRefused> {
+        self.touch(caller);
+        let user = self.socket(caller).ok_or(CallRefused::UnknownCaller)?.user.clone();
+        let room = (user, method.clone());
+        if method.is_empty() || method.len() > self.settings.method_bytes_max {
+            return Err(CallRefused::InvalidMethod);
+        }
+        if self.calls.len() >= self.settings.calls_max {
+            return Err(CallRefused::TooManyCalls);
+        }
+        if self.calls.iter().filter(|call| call.room.0 == room.0).count() >= self.settings.calls_per_user_max {
+            return Err(CallRefused::TooManyCallsOfUser);
+        }
+        if !self.is_served(&room) && self.waiting(&room) >= self.settings.waiting_per_room_max {
+            return Err(CallRefused::TooManyWaiting);
+        }
+        self.calls_taken += 1;
+        let id = CallId(self.calls_taken);
+        self.calls.push(Call {
+            id,
+            caller,
+            room,
+            bytes,
+            arrived: self.now,
+            timeout,
+            deadline: self.now + timeout,
+            asked: 0,
+            target_asks: 0,
+            in_a_row: 0,
+            grace_asks: 0,
+            phase: Phase::Choosing { ask: 0, offered: Vec::new() },
+        });
+        self.resolve(id);
+        Ok(id)
+    }
+
+    fn choice(&mut self, id: CallId, ask: AskId, choice: Choice) {
+        let Some(call) = self.open(id) else { return };
+        let Phase::Choosing { ask: open, offered } = &call.phase else { return };
+        if *open != ask.0 {
+            return;
+        }
+        let picked = match choice {
+            Choice::Reject => return self.answer(id, Answer::Unavailable),
+            Choice::Pick(index) => offered.get(index as usize).copied(),
+        };
+        let room = call.room.clone();
+        match picked {
+            Some(socket) if self.has(socket, &room) => self.send(id, socket),
+            _ => self.resolve(id),
+        }
+    }
+
+    fn wait(&mut self, id: CallId, ask: AskId, wait_ms: u32) {
+        let until = self.now + Duration::from_millis(wait_ms.into());
+        let Some(call) = self.open(id) else { return };
+        if matches!(call.phase, Phase::AskingGrace { ask: open } if open == ask.0) {
+            call.phase = Phase::Waiting { until };
+            if wait_ms == 0 {
+                self.answer(id, Answer::Unavailable);
+            }
+        }
+    }
+
+    fn judgement(&mut self, id: CallId, ask: AskId, verdict: Verdict) {
+        let now = self.now;
+        let Some(call) = self.open(id) else { return };
+        let Phase::InFlight { doubt: Some(doubt), .. } = &mut call.phase else { return };
+        if doubt.ask != Some(ask.0) {
+            return;
+        }
+        match verdict {
+            Verdict::Abort => self.answer(id, Answer::TargetDisconnected),
+            Verdict::Hold(hold_ms) => {
+                doubt.ask = None;
+                doubt.until = now + Duration::from_millis(hold_ms.max(10).into());
+            }
+        }
+    }
+
+    fn result(&mut self, id: CallId, result: u64) {
+        let now = self.now;
+        let Some(call) = self.open(id) else { return };
+        let Phase::InFlight { target, sent, .. } = call.phase else { return };
+        if let Some(socket) = self.socket(target) {
+            socket.last_packet = now;
+            socket.answer_us = (now.as_micros() - sent.as_micros()).clamp(1, u32::MAX.into()) as u32;
+            socket.unanswered = 0;
+        }
+        self.answer(id, Answer::Result(result));
+    }
+
+    fn unanswerable(&mut self, id: CallId) {
+        let at = self.now + Duration::from_secs(1);
+        if let Some(Call { phase: Phase::InFlight { give_up, doubt: None, .. }, .. }) = self.open(id) {
+            give_up.get_or_insert(at);
+        }
+    }
+
+    fn wake(&mut self, id: CallId) {
+        let now = self.now;
+        let Some(call) = self.open(id).cloned() else { return };
+        match call.phase {
+            Phase::Waiting { .. } => self.answer(id, Answer::Unavailable),
+            Phase::InFlight { doubt: Some(_), .. } if call.deadline > now => self.ask_presence(id),
+            Phase::InFlight { target, .. } => {
+                if let Some(socket) = self.socket(target) {
+                    socket.unanswered += 1;
+                }
+                self.answer(id, Answer::TimedOut);
+            }
+            Phase::Choosing { .. } | Phase::AskingGrace { .. } => self.answer(id, Answer::TimedOut),
+        }
+    }
+
+    fn resolve(&mut self, id: CallId) {
+        let Some(call) = self.open(id).cloned() else { return };
+        let members: Vec<(SocketId, Time)> = self
+            .registered
+            .iter()
+            .filter(|entry| entry.room == call.room)
+            .map(|entry| (entry.socket, entry.at))
+            .collect();
+        let Some((first, _)) = members.first().copied() else { return self.ask_grace(id) };
+        let now = self.now;
+        let is_quiet = self.warned.iter().any(|(at, room)| *room == call.room && millis(*at, now) < 60_000);
+        if members.len() > 1 && !is_quiet {
+            self.warned.push((now, call.room.clone()));
+            let (user, method) = call.room.clone();
+            self.out.push(Command::WarnSeveral { user, method, count: members.len() });
+        }
+        if call.in_a_row == 3 {
+            return self.send(id, first);
+        }
+        let offered: Vec<(SocketId, Time)> = members.into_iter().take(32).collect();
+        let candidates = offered.iter().map(|(socket, at)| self.candidate(*socket, *at, call.caller)).collect();
+        let input = self.view(&call, call.target_asks);
+        let Some(call) = self.open(id) else { return };
+        call.asked += 1;
+        call.target_asks += 1;
+        call.in_a_row += 1;
+        let ask = call.asked;
+        call.phase = Phase::Choosing { ask, offered: offered.into_iter().map(|(socket, _)| socket).collect() };
+        let user = call.room.0.clone();
+        self.out.push(Command::AskTarget { call: id, ask: AskId(ask), user, input, candidates });
+    }
+
+    fn send(&mut self, id: CallId, target: SocketId) {
+        let now = self.now;
+        let resumable = self.socket(target).is_some_and(|socket| socket.traits.resumable);
+        let Some(call) = self.open(id) else { return };
+        if call.caller == target {
+            return self.answer(id, Answer::SameSocket);
+        }
+        call.phase = Phase::InFlight { target, sent: now, resumable, give_up: None, doubt: None };
+        let left = call.timeout;
+        call.deadline = now + left;
+        self.out.push(Command::Emit { call: id, target, left });
+    }
+
+    fn doubt_calls(&mut self, socket: SocketId, room: Option<&Room>, cause: Departure) {
+        let (now, registrations) = (self.now, self.registrations);
+        for id in self.calls.iter().map(|call| call.id).collect::<Vec<_>>() {
+            let Some(call) = self.open(id) else { continue };
+            if room.is_some_and(|room| *room != call.room) {
+                continue;
+            }
+            match &mut call.phase {
+                Phase::InFlight { target, doubt, .. } if *target == socket => {
+                    let new = Doubt { cause, since: now, registrations, asks: 0, ask: None, until: now };
+                    doubt.get_or_insert(new).cause = cause;
+                    self.ask_presence(id);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn ask_grace(&mut self, id: CallId) {
+        let Some(call) = self.open(id).cloned() else { return };
+        let waiting = self.waiting(&call.room);
+        if waiting >= self.settings.waiting_per_room_max {
+            return self.answer(id, Answer::Unavailable);
+        }
+        let past = self.log.past(&call.room, self.now);
+        let input = self.view(&call, call.grace_asks);
+        let absence = Absence {
+            cause: past.cause,
+            gone_ms: past.gone_ms,
+            departures: past.departures,
+            returns_ms: past.returns_ms,
+            waiting: waiting as u32,
+            replica_age_ms: millis(Time::ZERO, self.now),
+        };
+        let Some(call) = self.open(id) else { return };
+        call.asked += 1;
+        call.grace_asks += 1;
+        call.in_a_row = 0;
+        call.phase = Phase::AskingGrace { ask: call.asked };
+        let (ask, user) = (AskId(call.asked), call.room.0.clone());
+        self.out.push(Command::AskGrace { call: id, ask, user, input, absence });
+    }
+
+    fn ask_presence(&mut self, id: CallId) {
+        let now = self.now;
+        let Some(call) = self.open(id) else { return };
+        call.asked += 1;
+        let ask = call.asked;
+        let Phase::InFlight { doubt: Some(doubt), .. } = &mut call.phase else { return };
+        let attempt = doubt.asks;
+        doubt.asks += 1;
+        doubt.ask = Some(ask);
+        let call = call.clone();
+        let Phase::InFlight { sent, resumable, doubt: Some(doubt), .. } = &call.phase else { return };
+        let is_return = |entry: &Registered| entry.room == call.room && entry.number > doubt.registrations;
+        let past = self.log.past(&call.room, now);
+        let input = self.view(&call, attempt);
+        let doubt = decision::Doubt {
+            cause: doubt.cause,
+            since_ms: millis(doubt.since, now),
+            sent_ms: millis(*sent, now),
+            resumable: *resumable,
+            returned: self.registered.iter().any(is_return),
+            departures: past.departures,
+            returns_ms: past.returns_ms,
+        };
+        let user = call.room.0.clone();
+        self.out.push(Command::AskPresence { call: id, ask: AskId(ask), user, input, doubt });
+    }
+
+    fn answer(&mut self, id: CallId, answer: Answer<u64>) {
+        self.calls.retain(|call| call.id != id);
+        self.out.push(Command::Answer { call: id, answer });
+    }
+
+    fn leave(&mut self, id: SocketId, room: &Room, cause: Departure) -> bool {
+        if !self.has(id, room) {
+            return false;
+        }
+        self.registered.retain(|entry| !(entry.socket == id && entry.room == *room));
+        let was_last = !self.is_served(room);
+        self.log.left(room, cause, was_last, self.now);
+        true
+    }
+
+    fn candidate(&self, id: SocketId, registered: Time, caller: SocketId) -> Candidate {
+        let socket = self.sockets.iter().find(|socket| socket.id == id).expect("a member is connected");
+        Candidate {
+            replica: 0,
+            registered_ms: millis(registered, self.now),
+            idle_ms: millis(socket.last_packet, self.now),
+            in_flight: self.in_flight(id) as u32,
+            answer_us: socket.answer_us,
+            unanswered: socket.unanswered,
+            traits: Traits { caller: id == caller, ..socket.traits },
+        }
+    }
+
+    fn view(&self, call: &Call, attempt: u32) -> decision::Call {
+        decision::Call {
+            method: call.room.1.clone(),
+            params_bytes: call.bytes,
+            waited_ms: millis(call.arrived, self.now),
+            left_ms: millis(self.now, call.deadline),
+            attempt,
+        }
+    }
+
+    fn touch(&mut self, id: SocketId) {
+        let now = self.now;
+        if let Some(socket) = self.socket(id) {
+            socket.last_packet = now;
+        }
+    }
+
+    fn socket(&mut self, id: SocketId) -> Option<&mut Socket> {
+        self.sockets.iter_mut().find(|socket| socket.id == id)
+    }
+
+    fn open(&mut self, id: CallId) -> Option<&mut Call> {
+        self.calls.iter_mut().find(|call| call.id == id)
+    }
+
+    fn has(&self, id: SocketId, room: &Room) -> bool {
+        self.registered.iter().any(|entry| entry.socket == id && entry.room == *room)
+    }
+
+    fn is_served(&self, room: &Room) -> bool {
+        self.registered.iter().any(|entry| entry.room == *room)
+    }
+
+    fn waiting(&self, room: &Room) -> usize {
+        self.calls.iter().filter(|call| call.is_absent() && call.room == *room).count()
+    }
+}

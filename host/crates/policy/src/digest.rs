@@ -1,0 +1,71 @@
+//! SHA-256 digests: of a wasm file, and of a generation (contract, wasm, configuration).
+
+use crate::contract::CONTRACT_VERSION;
+use serde::{Serialize, Serializer};
+use sha2::{Digest as _, Sha256};
+use std::fmt;
+
+/// A SHA-256 digest; displayed and serialized as 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// Of the bytes of a wasm file alone.
+    pub fn of_wasm(wasm: &[u8]) -> Self {
+        Self(Sha256::digest(wasm).into())
+    }
+
+    /// What identifies a generation: a changed configuration is another generation, and so is the same module under
+    /// another contract.
+    pub fn of_generation(wasm: &[u8], config_json: &str) -> Self {
+        let wasm_bytes = wasm.len() as u64;
+        let hash = Sha256::new()
+            .chain_update("pointwork generation\0")
+            .chain_update(CONTRACT_VERSION)
+            .chain_update(b"\0")
+            .chain_update(wasm_bytes.to_be_bytes())
+            .chain_update(wasm)
+            .chain_update(config_json);
+        Self(hash.finalize().into())
+    }
+
+    /// The first 12 digits, for log lines.
+    pub fn short(&self) -> String {
+        let mut hex = self.to_string();
+        hex.truncate(12);
+        hex
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Digest;
+
+    #[test]
+    fn configuration_and_module_both_count() {
+        let base = Digest::of_generation(b"ab", "c");
+        assert_eq!(base, Digest::of_generation(b"ab", "c"));
+        assert_ne!(base, Digest::of_generation(b"ab", "d"));
+        assert_ne!(base, Digest::of_generation(b"a", "bc"), "the border is part of it");
+        assert_eq!(base.to_string().len(), 64);
+        assert!(base.to_string().starts_with(&base.short()));
+    }
+}

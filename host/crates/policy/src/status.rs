@@ -1,0 +1,119 @@
+//! What is known of a slot: counters, the last errors, and the report for the admin API.
+
+use crate::contract::Info;
+use crate::digest::Digest;
+use crate::error::{Failure, FailureKind, LoadError};
+use crate::slot::SlotName;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The report on one slot, as in `GET /v1/policies`.
+#[derive(Debug, Clone, Serialize)]
+pub struct SlotStatus {
+    /// The slot.
+    pub slot: SlotName,
+    /// What answers: `wasm` or `native`.
+    pub source: &'static str,
+    /// What the policy says of itself; absent when the native rule answers.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub info: Option<Info>,
+    /// Digest of the serving generation.
+    pub digest: Option<Digest>,
+    /// Grows with each change of what serves the slot; 0 = never changed.
+    pub generation: u64,
+    /// Since when it serves, in milliseconds since the Unix epoch.
+    pub since_ms: u64,
+    /// Decisions asked for since the start.
+    pub calls: u64,
+    /// Those answered by the native rule, for whatever reason.
+    pub native: u64,
+    /// Failed decisions by kind; kinds that never occurred are left out.
+    pub failures: BTreeMap<&'static str, u64>,
+    /// Why the last load failed; absent once a load went well.
+    pub last_load_error: Option<LoadFailure>,
+    /// The last failed decision.
+    pub last_failure: Option<DecisionFailure>,
+    /// Generations not yet dropped, the serving one included.
+    pub live_generations: usize,
+}
+
+/// A load that failed.
+#[derive(Debug, Clone, Serialize)]
+pub struct LoadFailure {
+    /// See [`LoadError::kind`].
+    pub kind: &'static str,
+    /// For the operator.
+    pub message: String,
+    /// Digest of what was to be loaded; absent when it could not be read.
+    pub digest: Option<Digest>,
+    /// Milliseconds since the Unix epoch.
+    pub at: u64,
+}
+
+/// A decision that failed.
+#[derive(Debug, Clone, Serialize)]
+pub struct DecisionFailure {
+    /// The kind.
+    pub kind: FailureKind,
+    /// For the policy's author: the trap, what it said on stderr, the functions it was in.
+    pub message: String,
+    /// The decision's moment, in milliseconds since the Unix epoch.
+    pub at: u64,
+}
+
+impl LoadFailure {
+    pub(crate) fn new(error: &LoadError, digest: Option<Digest>) -> Self {
+        Self { kind: error.kind(), message: error.to_string(), digest, at: unix_ms() }
+    }
+}
+
+impl DecisionFailure {
+    pub(crate) fn new(failure: Failure, at: u64) -> Self {
+        Self { kind: failure.kind, message: failure.message, at }
+    }
+}
+
+/// Counters of one slot, over all its generations.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) calls: AtomicU64,
+    pub(crate) native: AtomicU64,
+    failures: [AtomicU64; FailureKind::ALL.len()],
+}
+
+impl Counters {
+    pub(crate) fn count_failure(&self, kind: FailureKind) {
+        self.failures[kind as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn failures(&self) -> BTreeMap<&'static str, u64> {
+        FailureKind::ALL
+            .into_iter()
+            .map(|kind| (kind.as_str(), self.failures[kind as usize].load(Ordering::Relaxed)))
+            .filter(|(_, count)| *count > 0)
+            .collect()
+    }
+}
+
+pub(crate) fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_has_its_counter() {
+        let counters = Counters::default();
+        for kind in FailureKind::ALL {
+            counters.count_failure(kind);
+        }
+        let failures = counters.failures();
+        assert_eq!(failures.len(), FailureKind::ALL.len());
+        assert!(failures.values().all(|count| *count == 1));
+    }
+}

@@ -1,0 +1,41 @@
+//! The clock of deadlines: one epoch is one millisecond.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+const TICK: Duration = Duration::from_millis(1);
+
+/// A thread that advances the engine's epoch every millisecond until it is dropped.
+pub(crate) struct Ticker {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Ticker {
+    pub(crate) fn start(engine: &wasmtime::Engine) -> std::io::Result<Self> {
+        let (stop, stopped) = channel();
+        let engine = engine.clone();
+        let thread = Builder::new().name("policy-ticker".into()).spawn(move || tick(&engine, &stopped))?;
+        Ok(Self { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // It only fails if the thread panicked, which leaves nothing to be done here.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn tick(engine: &wasmtime::Engine, stopped: &Receiver<()>) {
+    let mut next = Instant::now() + TICK;
+    while stopped.recv_timeout(next.saturating_duration_since(Instant::now())) == Err(RecvTimeoutError::Timeout) {
+        engine.increment_epoch();
+        // By the clock, so that late wake-ups do not add up; after a pause there is nothing to make up for.
+        next = (next + TICK).max(Instant::now());
+    }
+}

@@ -1,0 +1,107 @@
+//! Guests that misbehave while they decide: each decision is answered by the native rule, with its own kind of failure.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod guest;
+
+use guest::{Guest, pick, questions};
+use pointwork_policy::target::Choice;
+use pointwork_policy::{By, Engine, FailureKind, Policy, SlotLimits, SlotStatus, Target};
+use std::time::{Duration, Instant};
+
+fn policy(guest: &Guest) -> Policy<Target> {
+    let limits = SlotLimits { instances_max: 2, ..SlotLimits::default() };
+    let policy = Policy::new(&Engine::new().unwrap(), limits);
+    policy.load(&guest.wasm(), "{}").unwrap();
+    policy
+}
+
+/// Decides once more often than there are warm instances, so that one made on demand fails as well.
+fn fails(guest: &Guest, kind: FailureKind) -> SlotStatus {
+    let policy = policy(guest);
+    for _ in 0..3 {
+        let decision = policy.decide(&questions::target(2), || Choice::Pick(1));
+        assert_eq!(decision.by, By::Native { reason: Some(kind) }, "{:?}", policy.status().last_failure);
+        assert_eq!(decision.verdict, Choice::Pick(1));
+    }
+    let status = policy.status();
+    assert_eq!((status.calls, status.native), (3, 3));
+    assert_eq!(status.failures.get(kind.as_str()), Some(&3));
+    assert_eq!(status.last_failure.as_ref().map(|failure| failure.kind), Some(kind));
+    status
+}
+
+#[test]
+fn an_endless_loop_is_stopped_each_time() {
+    let started = Instant::now();
+    fails(&Guest::target("(loop $forever (br $forever)) unreachable"), FailureKind::Deadline);
+    assert!(started.elapsed() < Duration::from_secs(5), "three deadlines of 4 ms, and a compilation");
+}
+
+#[test]
+fn a_trap_names_its_functions() {
+    let guest = Guest::target("call $choose_badly").extra("(func $choose_badly (result i32) unreachable)");
+    let message = fails(&guest, FailureKind::Trap).last_failure.unwrap().message;
+    assert!(message.contains("unreachable") && message.contains("choose_badly"), "{message}");
+}
+
+#[test]
+fn endless_recursion_is_a_stack_failure() {
+    let guest = Guest::target("call $again").extra("(func $again (result i32) call $again i32.const 1 i32.add)");
+    fails(&guest, FailureKind::Stack);
+}
+
+#[test]
+fn endless_allocation_is_a_memory_failure() {
+    let body = "(loop $more (br_if $more (i32.ne (memory.grow (i32.const 16)) (i32.const -1)))) unreachable";
+    fails(&Guest::target(body), FailureKind::Memory);
+}
+
+#[test]
+fn a_denial_that_the_guest_copes_with_is_no_failure() {
+    let body = format!("(drop (memory.grow (i32.const 60000))) {}", pick("i32.const 0"));
+    let decision = policy(&Guest::target(body)).decide(&questions::target(2), || Choice::Reject);
+    assert_eq!(decision.verdict, Choice::Pick(0));
+}
+
+#[test]
+fn an_answer_that_is_no_variant_is_a_failure() {
+    fails(&Guest::target(guest::variant(9, "i32.const 0")), FailureKind::OutOfBounds);
+}
+
+#[test]
+fn after_a_trap_the_next_decision_is_the_policys_again() {
+    let body = format!("(if (i32.eq (local.get $count) (i32.const 1)) (then unreachable)) {}", pick("i32.const 0"));
+    let policy = policy(&Guest::target(body));
+    for _ in 0..50 {
+        let bad = policy.decide(&questions::target(1), || Choice::Reject);
+        assert_eq!(bad.by, By::Native { reason: Some(FailureKind::Trap) });
+        let good = policy.decide(&questions::target(2), || Choice::Reject);
+        assert_eq!(good.by, By::Wasm { generation: 1 });
+    }
+}
+
+#[test]
+fn a_guest_cannot_pile_up_handles() {
+    let guest = Guest::target("(loop $more (drop (call $get-stderr)) (br $more)) unreachable").says("");
+    let message = fails(&guest, FailureKind::Trap).last_failure.unwrap().message;
+    assert!(message.contains("streams and pollables"), "{message}");
+}
+
+#[test]
+fn the_same_moment_gives_the_same_random_numbers() {
+    let body = pick("(i32.wrap_i64 (i64.rem_u (call $random) (i64.const 32)))");
+    let policy = policy(&Guest::target(body).with_random());
+    let ask = |seed| {
+        let mut question = questions::target(32);
+        question.at.seed = seed;
+        match policy.decide(&question, || panic!("not native")).verdict {
+            Choice::Pick(index) => index,
+            Choice::Reject => panic!("not rejected"),
+        }
+    };
+    let first: Vec<u32> = (0..16).map(ask).collect();
+    let again: Vec<u32> = (0..16).map(ask).collect();
+    assert_eq!(first, again);
+    assert!(first.iter().any(|index| *index != first[0]), "{first:?}");
+}

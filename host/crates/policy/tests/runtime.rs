@@ -1,0 +1,78 @@
+//! Guests that print, called from a worker of an async runtime: where a stream that blocks would panic the host's task.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod guest;
+
+use guest::{Guest, pick, questions};
+use pointwork_policy::target::Choice;
+use pointwork_policy::{By, Decision, Engine, FailureKind, Policy, SlotLimits, Target};
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+use tracing_subscriber::fmt::MakeWriter;
+
+/// Loads and decides inside a worker; gives the decision, the last failure's message and what was logged.
+fn decide_in_worker(guest: Guest) -> (Decision<Choice>, Option<String>, String) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let task = runtime.spawn(async move {
+        let log = Log::default();
+        let subscriber = tracing_subscriber::fmt().with_writer(log.clone()).with_ansi(false).finish();
+        let policy = Policy::<Target>::new(&Engine::new().unwrap(), SlotLimits::default());
+        let decision = tracing::subscriber::with_default(subscriber, || {
+            policy.load(&guest.wasm(), "{}").unwrap();
+            policy.decide(&questions::target(2), || Choice::Reject)
+        });
+        let failure = policy.status().last_failure.map(|failure| failure.message);
+        (decision, failure, log.text())
+    });
+    runtime.block_on(task).expect("the task must not panic")
+}
+
+#[test]
+fn a_guest_that_prints_and_returns() {
+    let (decision, _, log) =
+        decide_in_worker(Guest::target(format!("call $say {}", pick("i32.const 1"))).says("weighed two"));
+    assert_eq!(decision, Decision { verdict: Choice::Pick(1), by: By::Wasm { generation: 1 } });
+    let line = log.lines().find(|line| line.contains("weighed two")).expect("logged");
+    assert!(
+        line.contains("WARN pointwork::policy") && line.contains("slot=\"target\"") && line.contains("digest="),
+        "{line}"
+    );
+}
+
+#[test]
+fn a_guest_that_panics_with_a_message() {
+    let (decision, failure, log) =
+        decide_in_worker(Guest::target("call $say unreachable").says("panicked: no such field"));
+    assert_eq!(decision, Decision { verdict: Choice::Reject, by: By::Native { reason: Some(FailureKind::Trap) } });
+    assert!(failure.expect("kept").contains("panicked: no such field"));
+    assert!(log.contains("panicked: no such field"), "{log}");
+}
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Log {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}

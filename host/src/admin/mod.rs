@@ -1,0 +1,62 @@
+//! The admin API: health, policies, metrics, and broadcasts from the application's backend.
+
+mod access;
+mod emit;
+
+use std::sync::Arc;
+
+use axum::{
+    Json, Router,
+    extract::State,
+    http::StatusCode,
+    middleware,
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use serde_json::json;
+use socketioxide::SocketIo;
+
+use crate::{config::Secret, policies::Policies, telemetry::Metrics};
+
+/// What the admin API looks at.
+pub struct Admin {
+    /// The Socket.IO server.
+    pub io: SocketIo,
+    /// The four slots.
+    pub policies: Arc<Policies>,
+    /// Renders `/metrics`.
+    pub metrics: Metrics,
+    /// Asked of whoever does not come from loopback.
+    pub token: Option<Secret>,
+}
+
+/// The routes, behind the access rule.
+pub fn router(admin: Admin) -> Router {
+    let admin = Arc::new(admin);
+    Router::new()
+        .route("/v1/policies", get(policies))
+        .route("/v1/emit", post(emit::emit))
+        .route("/metrics", get(metrics))
+        .route_layer(middleware::from_fn_with_state(admin.clone(), access::check))
+        // A probe has no token.
+        .route("/health", get(health))
+        .fallback(|| async { refusal(StatusCode::NOT_FOUND, "no such endpoint") })
+        .with_state(admin)
+}
+
+async fn health(State(admin): State<Arc<Admin>>) -> Json<serde_json::Value> {
+    Json(json!({ "status": "ok", "sockets": admin.io.sockets().len() }))
+}
+
+async fn policies(State(admin): State<Arc<Admin>>) -> Json<serde_json::Value> {
+    Json(json!({ "policies": admin.policies.status() }))
+}
+
+async fn metrics(State(admin): State<Arc<Admin>>) -> String {
+    admin.metrics.render()
+}
+
+/// `{error}` with a status.
+fn refusal(status: StatusCode, error: impl Into<String>) -> Response {
+    (status, Json(json!({ "error": error.into() }))).into_response()
+}

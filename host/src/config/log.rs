@@ -1,0 +1,73 @@
+//! `[log]`: what is written to standard error, and how.
+
+use serde::de::{Deserializer, Error as _};
+use serde::{Deserialize, Serialize};
+use tracing_subscriber::EnvFilter;
+
+/// Form and amount of the log.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LogConfig {
+    /// For people or for machines.
+    pub format: LogFormat,
+    /// What is logged.
+    pub filter: LogFilter,
+}
+
+/// The form of a log line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// One readable line per event.
+    #[default]
+    Human,
+    /// One JSON object per event.
+    Json,
+}
+
+/// A level (`info`) or directives such as `info,pointwork=debug`, known to be well-formed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct LogFilter(String);
+
+impl LogFilter {
+    /// The directives as they were written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for LogFilter {
+    fn default() -> Self {
+        Self("info".to_owned())
+    }
+}
+
+impl<'de> Deserialize<'de> for LogFilter {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let parsed = EnvFilter::builder().parse(&text);
+        match parsed {
+            Ok(_) if text.trim().is_empty() => Err(D::Error::custom("must not be empty")),
+            Ok(_) => Ok(Self(text)),
+            Err(error) => Err(D::Error::custom(format_args!(
+                "must be a level or directives such as info,pointwork=debug, not `{text}` ({error})"
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_is_parsed_before_it_is_kept() {
+        let filter = |text: &str| serde_json::from_value::<LogFilter>(text.into());
+        assert_eq!(filter("info,pointwork=debug").unwrap().as_str(), "info,pointwork=debug");
+        for wrong in ["", " ", "info,pointwork=loud", "[[["] {
+            assert!(filter(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The settings: one typed configuration out of four layers, each over the one before: defaults, a TOML file, the
+//! environment, the flags.
+//!
+//! What [`load`] returns is known to be usable: numbers are in their ranges, texts are what they should be, and no
+//! layer holds a setting that does not exist. Each layer is checked as it is laid, so a wrong value is found even
+//! where a later layer covers it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use figment::Figment;
+use serde::{Deserialize, Serialize};
+
+mod admin;
+mod auth;
+mod bounded;
+mod device;
+mod environment;
+mod error;
+mod layers;
+mod listen;
+mod log;
+mod policy;
+mod redis;
+mod rpc;
+mod secret;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub use admin::{AdminConfig, TOKEN_CHARS_MIN};
+pub use auth::AuthConfig;
+pub use bounded::Bounded;
+pub use device::DeviceConfig;
+pub use error::ConfigError;
+pub use layers::Assignment;
+pub use listen::{CorsOrigins, EnginePath, ListenConfig};
+pub use log::{LogConfig, LogFilter, LogFormat};
+pub use policy::{PolicyConfig, PolicyFile, PolicyJson, SlotConfig};
+pub use redis::RedisConfig;
+pub use rpc::RpcConfig;
+pub use secret::Secret;
+
+use layers::Layer;
+
+/// Every setting. Relative paths are relative to the directory that the host was started in.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Where and how clients connect.
+    pub listen: ListenConfig,
+    /// The listener for operators.
+    pub admin: AdminConfig,
+    /// The keys that tokens are verified with.
+    pub auth: AuthConfig,
+    /// What replicas share.
+    pub redis: RedisConfig,
+    /// The policies.
+    pub policy: PolicyConfig,
+    /// Calls from one client to another.
+    pub rpc: RpcConfig,
+    /// Sessions of devices.
+    pub device: DeviceConfig,
+    /// The log.
+    pub log: LogConfig,
+}
+
+impl Config {
+    /// The settings as TOML that is itself a settings file, except that every secret reads `<set>`.
+    ///
+    /// # Errors
+    /// None that a loaded configuration is known to cause.
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
+        toml::to_string(self)
+    }
+}
+
+/// What [`load`] reads; the process's own environment and arguments, or a test's.
+#[derive(Default)]
+pub struct Sources {
+    /// The settings file; when `None`, the environment may name one (`POINTWORK_CONFIG`).
+    pub file: Option<PathBuf>,
+    /// Names and values, as [`std::env::vars_os`] gives them.
+    pub environment: Vec<(OsString, OsString)>,
+    /// From the flags, in rising precedence.
+    pub flags: Vec<Assignment>,
+}
+
+/// Lays the layers over each other.
+///
+/// # Errors
+/// The first setting, in rising precedence, that does not exist or has a wrong value, with its origin; or a file that
+/// cannot be read.
+pub fn load(sources: Sources) -> Result<Config, ConfigError> {
+    let mut figment = Figment::from(Layer::defaults()?);
+    if let Some(path) = sources.file.or_else(|| environment::file(&sources.environment)) {
+        let layer = Layer::file(&path)?;
+        let origin = layer.origin.clone();
+        figment = figment.merge(layer);
+        // A file has types of its own and is held to them: `"5"` is no number there.
+        figment.extract::<Config>().map_err(|error| ConfigError::new(error, &origin))?;
+    }
+    let mut assignments = environment::assignments(&sources.environment)?;
+    assignments.extend(sources.flags);
+    for assignment in assignments {
+        let layer = Layer::assignment(assignment)?;
+        let origin = layer.origin.clone();
+        figment = figment.merge(layer);
+        // Here everything is text, read as the setting's type demands.
+        figment.extract_lossy::<Config>().map_err(|error| ConfigError::new(error, &origin))?;
+    }
+    let config = figment.extract_lossy::<Config>().map_err(|error| ConfigError::new(error, layers::DEFAULT))?;
+    refuse_open_admin(&config, &figment)?;
+    Ok(config)
+}
+
+/// The one rule between two settings; it holds for the whole and not for each layer.
+fn refuse_open_admin(config: &Config, figment: &Figment) -> Result<(), ConfigError> {
+    let Some(problem) = config.admin.exposure() else {
+        return Ok(());
+    };
+    let origin = figment.find_metadata("admin.address");
+    let origin = origin.map_or(layers::DEFAULT, |metadata| metadata.name.as_ref());
+    Err(ConfigError::Invalid { setting: "admin.token".to_owned(), origin: format!("address from {origin}"), problem })
+}

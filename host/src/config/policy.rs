@@ -1,0 +1,155 @@
+//! `[policy]`: where the policies are and what they are given.
+
+use std::path::{Path, PathBuf};
+
+use serde::de::{Deserializer, Error as _};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::bounded::Bounded;
+use super::text;
+
+/// The slots, by the names of their tables.
+pub(super) const SLOTS: [&str; 4] = ["target", "grace", "presence", "settle"];
+
+/// The policy directory and the four slots.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyConfig {
+    /// The directory that policy files are in; without it the native rules answer everything.
+    #[serde(default, deserialize_with = "text::non_empty")]
+    pub dir: Option<PathBuf>,
+    /// Whether changed files are loaded while the host serves.
+    pub watch: bool,
+    /// How long a file must have been unchanged before it is loaded, in milliseconds.
+    pub quiet_ms: Bounded<1, 60_000>,
+    /// Which daemon gets a call.
+    pub target: SlotConfig,
+    /// How long a call waits for a daemon.
+    pub grace: SlotConfig,
+    /// When a call in flight is given up.
+    pub presence: SlotConfig,
+    /// Which of two sockets holds a device's session.
+    pub settle: SlotConfig,
+}
+
+impl Default for PolicyConfig {
+    fn default() -> Self {
+        let [target, grace, presence, settle] = SLOTS.map(SlotConfig::named);
+        Self { dir: None, watch: true, quiet_ms: Bounded::literal::<40>(), target, grace, presence, settle }
+    }
+}
+
+/// One slot's policy and its limits.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlotConfig {
+    /// The policy's file, relative to `policy.dir`.
+    pub file: PolicyFile,
+    /// What the policy's `configure` is given.
+    pub config: PolicyJson,
+    /// How long one decision may take, in milliseconds.
+    pub deadline_ms: Bounded<1, 1_000>,
+    /// How much memory one instance may use, in MiB.
+    pub memory_mib: Bounded<1, 1_024>,
+}
+
+impl SlotConfig {
+    /// Where the policy's file is.
+    pub fn path(&self, dir: &Path) -> PathBuf {
+        dir.join(&self.file.0)
+    }
+
+    fn named(slot: &str) -> Self {
+        Self {
+            file: PolicyFile(PathBuf::from(format!("{slot}.wasm"))),
+            config: PolicyJson::default(),
+            deadline_ms: Bounded::literal::<4>(),
+            memory_mib: Bounded::literal::<16>(),
+        }
+    }
+}
+
+/// The path of a policy's file, relative to `policy.dir` or absolute; it ends in a file name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct PolicyFile(PathBuf);
+
+impl<'de> Deserialize<'de> for PolicyFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let path = PathBuf::from(String::deserialize(deserializer)?);
+        match path.file_name() {
+            Some(_) => Ok(Self(path)),
+            None => Err(D::Error::custom(format_args!("must name a file, not `{}`", path.display()))),
+        }
+    }
+}
+
+/// A policy's configuration: a JSON object, written as a table or as a text that holds JSON.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PolicyJson(Map<String, Value>);
+
+impl PolicyJson {
+    /// The object as JSON on one line, its keys in order: equal configurations are equal texts.
+    pub fn to_json(&self) -> String {
+        Value::Object(self.0.clone()).to_string()
+    }
+}
+
+impl Serialize for PolicyJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // As a text: TOML has no null, which a policy's JSON may have.
+        serializer.serialize_str(&self.to_json())
+    }
+}
+
+impl<'de> Deserialize<'de> for PolicyJson {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = match Value::deserialize(deserializer)? {
+            Value::String(text) => serde_json::from_str(&text)
+                .map_err(|error| D::Error::custom(format_args!("must hold JSON: {error}")))?,
+            value => value,
+        };
+        match value {
+            Value::Object(map) => Ok(Self(map)),
+            _ => Err(D::Error::custom("must be a table or a JSON object")),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_is_the_same_as_table_and_as_text() {
+        let parse = |json: &str| serde_json::from_str::<PolicyJson>(json).unwrap();
+        let table = parse(r#"{"b":[1,null],"a":{"x":true}}"#);
+        let text = parse(r#""{\"a\": {\"x\": true}, \"b\": [1, null]}""#);
+        assert_eq!(table, text);
+        assert_eq!(table.to_json(), r#"{"a":{"x":true},"b":[1,null]}"#);
+    }
+
+    #[test]
+    fn a_configuration_is_an_object() {
+        for wrong in ["3", "[]", r#""""#, r#""[1]""#, r#""{""#] {
+            assert!(serde_json::from_str::<PolicyJson>(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn files_are_named_after_their_slots_and_lie_in_the_directory() {
+        let PolicyConfig { target, grace, presence, settle, .. } = PolicyConfig::default();
+        let paths = [target, grace, presence, settle].map(|slot| slot.path(Path::new("p")));
+        let expected = ["p/target.wasm", "p/grace.wasm", "p/presence.wasm", "p/settle.wasm"];
+        assert_eq!(paths, expected.map(PathBuf::from));
+    }
+
+    #[test]
+    fn a_file_has_a_name() {
+        for wrong in ["", "/", "..", "a/.."] {
+            assert!(serde_json::from_value::<PolicyFile>(wrong.into()).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! `[rpc]`: calls from one client to another. Defaults are those of the field's deployments.
+
+use serde::{Deserialize, Serialize};
+
+use super::bounded::Bounded;
+
+/// Spans and bounds of rpc-calls.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RpcConfig {
+    /// How long a call waits for a daemon that is not there, in milliseconds; 0 fails it at once.
+    pub grace_ms: Bounded<0, 3_600_000>,
+    /// Between two looks for a daemon while a call waits, in milliseconds.
+    pub reconnect_poll_ms: Bounded<1, 3_600_000>,
+    /// Between two looks whether the target of a call in flight is still there, in milliseconds.
+    pub presence_poll_ms: Bounded<10, 3_600_000>,
+    /// How long a question to other replicas may take, in milliseconds.
+    pub presence_fetch_timeout_ms: Bounded<1, 3_600_000>,
+    /// How long a daemon may take to answer, in milliseconds.
+    pub call_timeout_ms: Bounded<1, 3_600_000>,
+    /// How many methods one socket may have registered at once.
+    pub methods_per_socket_max: Bounded<1, 1_000_000>,
+    /// The longest method name, in bytes; the policies' contract promises no more than 4,096.
+    pub method_bytes_max: Bounded<1, 4_096>,
+    /// How many calls of one user may be open at once.
+    pub calls_per_user_max: Bounded<1, 10_000_000>,
+    /// How many calls may be open at once on this replica.
+    pub calls_max: Bounded<1, 10_000_000>,
+    /// How many calls may wait for one method at once.
+    pub waiting_per_method_max: Bounded<1, 10_000_000>,
+}
+
+impl Default for RpcConfig {
+    fn default() -> Self {
+        Self {
+            grace_ms: Bounded::literal::<10_000>(),
+            reconnect_poll_ms: Bounded::literal::<200>(),
+            presence_poll_ms: Bounded::literal::<1_000>(),
+            presence_fetch_timeout_ms: Bounded::literal::<500>(),
+            call_timeout_ms: Bounded::literal::<30_000>(),
+            methods_per_socket_max: Bounded::literal::<1_024>(),
+            method_bytes_max: Bounded::literal::<4_096>(),
+            calls_per_user_max: Bounded::literal::<1_000>(),
+            calls_max: Bounded::literal::<100_000>(),
+            waiting_per_method_max: Bounded::literal::<1_000>(),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Text that must not be seen: keys, tokens, addresses that carry a password.
+
+use std::fmt;
+
+use serde::de::{Deserializer, Error as _};
+use serde::{Deserialize, Serialize, Serializer};
+
+/// What is shown in the place of a secret.
+const SHOWN: &str = "<set>";
+
+/// A non-empty text that neither `Debug` nor serialization shows: both say `<set>`.
+#[derive(Clone)]
+pub struct Secret(String);
+
+impl Secret {
+    /// `None` for the empty text, which protects nothing.
+    pub fn new(text: impl Into<String>) -> Option<Self> {
+        let text = text.into();
+        (!text.is_empty()).then_some(Self(text))
+    }
+
+    /// The text itself; for use, never for a log or an answer.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(SHOWN)
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(SHOWN)
+    }
+}
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        // The output of `pointwork config` given back as settings would otherwise become a key that anybody knows.
+        if text == SHOWN {
+            return Err(D::Error::custom("is the placeholder `<set>`, not the secret itself"));
+        }
+        Self::new(text).ok_or_else(|| D::Error::custom("must not be empty"))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_debug_nor_serialization_shows_it() {
+        let secret = Secret::new("hunter2").unwrap();
+        assert_eq!(format!("{secret:?} {:?}", Some(&secret)), "<set> Some(<set>)");
+        assert_eq!(serde_json::to_string(&secret).unwrap(), "\"<set>\"");
+        assert_eq!(secret.expose(), "hunter2");
+    }
+
+    #[test]
+    fn the_empty_text_and_the_placeholder_are_no_secrets() {
+        assert!(serde_json::from_str::<Secret>("\"\"").is_err());
+        assert!(serde_json::from_str::<Secret>("\"<set>\"").is_err());
+    }
+}

@@ -1,0 +1,30 @@
+//! How single settings are read that are more than a number and less than a type of their own.
+
+use std::net::SocketAddr;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+
+/// A text or path that may be left out but not be empty: an empty one is most often a variable that did not expand,
+/// and to take it for "not set" would drop, say, the check of the issuer.
+pub(super) fn non_empty<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: From<String>,
+{
+    match Option::<String>::deserialize(deserializer)? {
+        Some(text) if text.is_empty() => Err(D::Error::custom("must not be empty")),
+        text => Ok(text.map(T::from)),
+    }
+}
+
+/// An address to listen on, with its port; a host name would have to be resolved first and is refused.
+pub(super) fn socket_addr<'de, D>(deserializer: D) -> Result<SocketAddr, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let text = String::deserialize(deserializer)?;
+    text.parse().map_err(|_| {
+        D::Error::custom(format_args!("must be an IP address and a port, such as 127.0.0.1:3000, not `{text}`"))
+    })
+}

@@ -1,0 +1,73 @@
+//! How clients are told: answers, events to one socket, broadcasts to rooms; and what happens when one does not take them.
+
+use std::{
+    future::Future,
+    pin::pin,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use serde::Serialize;
+use socketioxide::{
+    BroadcastError, SendError, SocketError,
+    extract::{AckSender, SocketRef},
+    operators::BroadcastOperators,
+};
+
+/// Emits `event` to what `to` selects.
+///
+/// The adapter delivers to local sockets, and takes over what goes further, in the first poll; so a broadcast is made
+/// where it stands and two of them never change places.
+pub(crate) fn broadcast<T: Serialize + ?Sized>(to: BroadcastOperators, event: &str, data: &T) {
+    let emitted = pin!(to.emit(event, data));
+    match emitted.poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(Ok(())) => {}
+        // Sockets that are closing, or too slow to take another packet.
+        Poll::Ready(Err(BroadcastError::Socket(errors))) => {
+            metrics::counter!("pointwork_deliveries_failed_total").increment(errors.len() as u64);
+        }
+        Poll::Ready(Err(error)) => tracing::warn!(event, %error, "broadcast failed"),
+        Poll::Pending => tracing::error!(event, "the adapter did not take a broadcast at once: it is lost"),
+    }
+}
+
+/// Answers an event that was sent with an acknowledgement; without one there is nobody to tell.
+pub(crate) fn acknowledge(socket: &SocketRef, ack: AckSender, answer: &impl Serialize) {
+    if let Err(error) = ack.send(answer) {
+        undelivered(socket, &error);
+    }
+}
+
+/// Emits `event` to the socket.
+pub(crate) fn tell<T: Serialize + ?Sized>(socket: &SocketRef, event: &str, data: &T) {
+    if let Err(error) = socket.emit(event, data) {
+        undelivered(socket, &error);
+    }
+}
+
+/// Something could not be sent. A client that does not read has a full buffer; it must not go on believing that it
+/// misses nothing, so it is disconnected: it comes back and starts afresh.
+pub(crate) fn undelivered(socket: &SocketRef, error: &SendError) {
+    metrics::counter!("pointwork_deliveries_failed_total").increment(1);
+    if !matches!(error, SendError::Socket(SocketError::InternalChannelFull)) {
+        return;
+    }
+    if socket.extensions.insert(Shed).is_some() {
+        return;
+    }
+    metrics::counter!("pointwork_slow_consumers_total").increment(1);
+    tracing::info!(socket = %socket.id, "a client does not keep up and is disconnected");
+    let socket = socket.clone();
+    tokio::spawn(async move {
+        // The farewell needs a place in the same buffer. A connection that takes nothing more is ended by its ping timeout.
+        while let Err(SocketError::InternalChannelFull) = socket.clone().disconnect() {
+            tokio::time::sleep(FAREWELL_INTERVAL).await;
+        }
+    });
+}
+
+const FAREWELL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Marks a socket that is being disconnected for not keeping up.
+#[derive(Clone)]
+struct Shed;

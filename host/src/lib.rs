@@ -1,0 +1,22 @@
+//! Pointwork: a Socket.IO host whose routing decisions are WebAssembly policies, swapped while it serves.
+//!
+//! `main` reads the command line and the settings and hands them to [`server::run`], which puts the parts together:
+//! [`root`] takes what clients send, [`rpc`] feeds it to the call machine of `pointwork-core`, [`policies`] asks the
+//! engine of `pointwork-policy` and falls back to the native rules, [`policy_dir`] loads what lies in the policy
+//! directory, and [`admin`] is the operator's and the backend's door.
+
+pub mod admin;
+pub mod auth;
+pub mod cli;
+pub mod config;
+mod deliver;
+pub mod identity;
+mod lock;
+pub mod policies;
+pub mod policy_dir;
+pub mod root;
+pub mod rpc;
+pub mod server;
+pub mod telemetry;
+pub mod token;
+mod wire;

@@ -1,0 +1,127 @@
+//! The policy directory: what lies in it is what serves.
+//!
+//! Each slot has a module file and, beside it, an optional `<stem>.json` with its configuration. Rename, rewrite in place,
+//! delete, and the symlink flip of a Kubernetes ConfigMap all end in the same question, asked of the files and not of
+//! the event: are they other ones than those that were loaded, and have they stopped changing?
+
+mod file;
+mod slot_files;
+mod writers;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::Context;
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+
+use self::{slot_files::SlotFiles, writers::Writers};
+use crate::{config::PolicyConfig, policies::Policies};
+
+/// How often the files are looked at even if no event came: some file systems tell none, and a queue can overflow.
+const LOOK_INTERVAL: Duration = Duration::from_secs(2);
+
+enum Signal {
+    Event(notify::Result<notify::Event>),
+    Close,
+}
+
+/// A directory being watched; loads happen on its own thread, beside the serving ones.
+pub struct PolicyDir {
+    signals: mpsc::Sender<Signal>,
+    watching: Option<(RecommendedWatcher, thread::JoinHandle<()>)>,
+}
+
+impl PolicyDir {
+    /// Loads what is there and watches from then on. A policy that cannot be loaded is no reason not to start: the
+    /// native rule serves, and the slot's status says why. Without `policy.dir` there is nothing to do.
+    ///
+    /// # Errors
+    /// When the directory cannot be watched.
+    pub fn open(settings: &PolicyConfig, policies: Arc<Policies>) -> anyhow::Result<Self> {
+        let (signals, received) = mpsc::channel();
+        let Some(dir) = &settings.dir else { return Ok(Self { signals, watching: None }) };
+        let mut watch = Watch {
+            quiet: settings.quiet_ms.as_millis(),
+            slots: SlotFiles::of(settings, dir),
+            policies,
+            writers: Writers::default(),
+        };
+        // The watcher first: what changes while the first load runs is seen after it.
+        let watcher = if settings.watch { Some(watcher(dir, &watch.slots, signals.clone())?) } else { None };
+        watch.load_at_start();
+        let watching = match watcher {
+            Some(watcher) => {
+                let thread = thread::Builder::new().name("policy-dir".into()).spawn(move || watch.run(&received))?;
+                Some((watcher, thread))
+            }
+            None => None,
+        };
+        Ok(Self { signals, watching })
+    }
+
+    /// Stops watching; a load under way is finished first.
+    pub fn close(self) {
+        let _ = self.signals.send(Signal::Close);
+        if let Some((watcher, thread)) = self.watching {
+            drop(watcher);
+            let _ = thread.join();
+        }
+    }
+}
+
+fn watcher(dir: &Path, slots: &[SlotFiles], signals: mpsc::Sender<Signal>) -> anyhow::Result<RecommendedWatcher> {
+    let mut watcher = notify::recommended_watcher(move |event| {
+        let _ = signals.send(Signal::Event(event));
+    })?;
+    let mut dirs: Vec<PathBuf> =
+        slots.iter().filter_map(|slot| slot.module().parent().map(Path::to_path_buf)).collect();
+    dirs.push(dir.to_path_buf());
+    dirs.sort();
+    dirs.dedup();
+    for dir in dirs {
+        watcher
+            .watch(&dir, RecursiveMode::NonRecursive)
+            .with_context(|| format!("policy.dir: cannot watch {}", dir.display()))?;
+    }
+    Ok(watcher)
+}
+
+/// The state of the watching thread.
+struct Watch {
+    slots: Vec<SlotFiles>,
+    policies: Arc<Policies>,
+    writers: Writers,
+    quiet: Duration,
+}
+
+impl Watch {
+    fn load_at_start(&mut self) {
+        for slot in &mut self.slots {
+            slot.load(&self.policies);
+        }
+    }
+
+    fn run(mut self, received: &mpsc::Receiver<Signal>) {
+        let mut wait = LOOK_INTERVAL;
+        loop {
+            match received.recv_timeout(wait) {
+                Ok(Signal::Event(Ok(event))) => self.writers.note(&event, Instant::now()),
+                Ok(Signal::Event(Err(error))) => tracing::warn!(%error, "watching the policy directory"),
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Ok(Signal::Close) | Err(mpsc::RecvTimeoutError::Disconnected) => return,
+            }
+            wait = self.look(Instant::now());
+        }
+    }
+
+    /// Looks at every slot's files and loads those that have changed and settled; gives when to look again.
+    fn look(&mut self, now: Instant) -> Duration {
+        let Self { slots, policies, writers, quiet } = self;
+        let waits = slots.iter_mut().filter_map(|slot| slot.look(policies, writers, *quiet, now));
+        waits.min().unwrap_or(LOOK_INTERVAL)
+    }
+}

@@ -1,0 +1,143 @@
+//! One client's connection to the root namespace: its identity, and what it does with each event.
+
+use std::{sync::Arc, time::SystemTime};
+
+use pointwork_core::{decision::Departure, room};
+use socketioxide::{
+    extract::{AckSender, SocketRef},
+    socket::DisconnectReason,
+};
+
+use super::{
+    activity::{self, Activity},
+    gate::{Gate, Passed},
+};
+use crate::{
+    deliver::{acknowledge, broadcast},
+    identity::{Client, Identity},
+    rpc::{Party, Rpc},
+    wire::{Incoming, take},
+};
+
+/// An event of a client, in the field's own names.
+pub(super) enum Event {
+    Register(Incoming),
+    Unregister(Incoming),
+    Call(Incoming, AckSender),
+    Ping(AckSender),
+    SessionAlive(Incoming),
+    SessionEnd(Incoming),
+    MachineAlive(Incoming),
+}
+
+/// A connection, from the moment it was admitted.
+pub(super) struct Connection {
+    identity: Identity,
+    party: Party,
+    rpc: Arc<Rpc>,
+    gate: Gate<Event>,
+}
+
+impl Connection {
+    pub(super) fn new(identity: Identity, rpc: Arc<Rpc>) -> Self {
+        Self { party: rpc.party(identity.user.clone()), identity, rpc, gate: Gate::new() }
+    }
+
+    /// The rooms the socket is in from the start: what is broadcast to a user reaches it by one of them.
+    pub(super) fn rooms(&self) -> Vec<String> {
+        let user = &*self.identity.user;
+        let scope = match &self.identity.client {
+            Client::User => room::user_scoped(user),
+            Client::Session(session) => room::session(user, session),
+            Client::Machine(machine) => room::machine(user, machine),
+        };
+        vec![room::user(user), scope]
+    }
+
+    /// The socket is connected: it enters the directory, and what it sent meanwhile is handled.
+    pub(super) fn open(&self, socket: &SocketRef) {
+        self.gate.open(
+            || {
+                self.rpc.connect(socket, &self.party);
+                self.machine_is(socket, true);
+            },
+            |event| self.handle(socket, event),
+        );
+    }
+
+    /// An event came in.
+    pub(super) fn take(&self, socket: &SocketRef, event: Event) {
+        if self.gate.pass(event, |event| self.handle(socket, event)) == Passed::No {
+            metrics::counter!("pointwork_events_dropped_total").increment(1);
+        }
+    }
+
+    /// The socket is gone; its rooms are left by socketioxide.
+    pub(super) fn close(&self, socket: &SocketRef, reason: DisconnectReason) {
+        if self.gate.close() {
+            self.rpc.disconnect(socket, &self.party, departure(reason));
+            self.machine_is(socket, false);
+        }
+    }
+
+    fn handle(&self, socket: &SocketRef, event: Event) {
+        let party = &self.party;
+        let activity = match event {
+            Event::Register(incoming) => return self.rpc.register(socket, party, method(incoming)),
+            Event::Unregister(incoming) => return self.rpc.unregister(socket, party, method(incoming)),
+            Event::Call(incoming, ack) => return self.rpc.call(socket, party, incoming, ack),
+            Event::Ping(ack) => {
+                self.rpc.touch(socket, party);
+                return acknowledge(socket, ack, &serde_json::json!({}));
+            }
+            Event::SessionAlive(incoming) => activity::session_alive(incoming, now_ms()),
+            Event::SessionEnd(incoming) => activity::session_end(incoming, now_ms()),
+            Event::MachineAlive(incoming) => activity::machine_alive(incoming, now_ms()),
+        };
+        self.rpc.touch(socket, party);
+        self.report(socket, activity);
+    }
+
+    /// A machine's own connection says whether it is there.
+    fn machine_is(&self, socket: &SocketRef, active: bool) {
+        if let Client::Machine(machine) = &self.identity.client {
+            self.report(socket, Some(Activity::machine(machine, active, now_ms())));
+        }
+    }
+
+    /// Tells the user's own apps; what was not understood is counted and goes no further.
+    fn report(&self, socket: &SocketRef, activity: Option<Activity>) {
+        let Some(activity) = activity else {
+            metrics::counter!("pointwork_activity_ignored_total").increment(1);
+            return;
+        };
+        let room = room::user_scoped(&self.identity.user);
+        broadcast(socket.within(room), "ephemeral", &activity);
+    }
+}
+
+/// The method that a register or unregister names; `None` when it names none.
+fn method(incoming: Incoming) -> Option<String> {
+    match take(&mut incoming.into_first()?, "method")? {
+        rmpv::Value::String(method) => method.into_str(),
+        _ => None,
+    }
+}
+
+/// What a disconnect says of where the client went.
+fn departure(reason: DisconnectReason) -> Departure {
+    match reason {
+        DisconnectReason::ClientNSDisconnect | DisconnectReason::TransportClose => Departure::Closed,
+        DisconnectReason::ServerNSDisconnect => Departure::Evicted,
+        DisconnectReason::ClosingServer => Departure::Drained,
+        DisconnectReason::MultipleHttpPollingError
+        | DisconnectReason::PacketParsingError
+        | DisconnectReason::TransportError
+        | DisconnectReason::HeartbeatTimeout => Departure::TransportLost,
+    }
+}
+
+/// Milliseconds since the Unix epoch.
+fn now_ms() -> u64 {
+    SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,98 @@
+//! What the host holds for a call while the machine decides.
+
+use std::{sync::Arc, time::Instant};
+
+use pointwork_core::{Answer as Outcome, CallRefused, call::message};
+use socketioxide::extract::{AckSender, SocketRef};
+use tokio::{sync::OwnedSemaphorePermit, task::AbortHandle};
+
+use crate::{deliver::acknowledge, wire::Answer};
+
+/// What a caller asked for.
+pub(super) struct Request {
+    pub(super) caller: SocketRef,
+    pub(super) ack: AckSender,
+    pub(super) method: Arc<str>,
+    pub(super) params: Option<rmpv::Value>,
+}
+
+impl Request {
+    /// Tells the caller why its call was not taken.
+    pub(super) fn refuse(self, refused: CallRefused) {
+        metrics::counter!("rpc_calls_total", "result" => "refused").increment(1);
+        acknowledge(&self.caller, self.ack, &Answer::error(refused.message()));
+    }
+}
+
+/// A call that was taken on.
+pub(super) struct Held {
+    request: Request,
+    key: u64,
+    arrived: Instant,
+    /// Awaits the daemon's answer; ends with the call.
+    waiting: Option<AbortHandle>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Held {
+    /// `key` stands for the user in a policy's input; `place` is one of the calls that may be open.
+    pub(super) fn new(request: Request, key: u64, place: OwnedSemaphorePermit) -> Self {
+        Self { request, key, arrived: Instant::now(), waiting: None, _place: place }
+    }
+
+    pub(super) fn key(&self) -> u64 {
+        self.key
+    }
+
+    /// The method and, once, the parameters: a request is sent once at most.
+    pub(super) fn request(&mut self) -> (Arc<str>, Option<rmpv::Value>) {
+        (self.request.method.clone(), self.request.params.take())
+    }
+
+    pub(super) fn answered_by(&mut self, waiting: AbortHandle) {
+        self.waiting = Some(waiting);
+    }
+
+    /// Tells the caller how its call ended.
+    pub(super) fn answer(self, outcome: Outcome<Option<rmpv::Value>>) {
+        let label = label(&outcome);
+        metrics::counter!("rpc_calls_total", "result" => label).increment(1);
+        metrics::histogram!("rpc_call_duration_seconds", "result" => label)
+            .record(self.arrived.elapsed().as_secs_f64());
+        self.stop_waiting();
+        let answer = match (outcome.error(), outcome) {
+            (Some(error), _) => Answer::error(error),
+            (None, Outcome::Result(result)) => Answer::result(result),
+            (None, _) => Answer::error(message::INTERNAL),
+        };
+        acknowledge(&self.request.caller, self.request.ack, &answer);
+    }
+
+    /// The caller is gone: nobody is told.
+    pub(super) fn forget(self) {
+        metrics::counter!("rpc_calls_total", "result" => "forgotten").increment(1);
+        self.stop_waiting();
+    }
+
+    fn stop_waiting(&self) {
+        if let Some(waiting) = &self.waiting {
+            waiting.abort();
+        }
+    }
+
+    /// Gives the request back: the machine did not take the call on.
+    pub(super) fn into_request(self) -> Request {
+        self.request
+    }
+}
+
+/// How the call ended, as a metric's label.
+const fn label<R>(outcome: &Outcome<R>) -> &'static str {
+    match outcome {
+        Outcome::Result(_) => "success",
+        Outcome::Unavailable => "not_available",
+        Outcome::SameSocket => "same_socket",
+        Outcome::TargetDisconnected => "disconnected",
+        Outcome::TimedOut => "timeout",
+    }
+}

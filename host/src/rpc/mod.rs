@@ -1,0 +1,208 @@
+//! The RPC layer: feeds clients' events to the call machine and carries out what it says.
+//!
+//! A user's sockets, methods and calls live in one shard, a [`Switchboard`] behind a mutex. An event is handled where it
+//! arrives: the shard is locked, the machine takes the event, its commands are read off, the lock is let go, and only
+//! then are the commands carried out. Policies are asked outside the lock, so a slow one holds up its own call alone.
+
+mod carry;
+mod held;
+mod shard;
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use pointwork_core::{
+    CallRefused, Settings, SocketId, Time,
+    call::message,
+    decision::{Departure, Traits},
+    room,
+};
+use socketioxide::{
+    extract::{AckSender, SocketRef},
+    socket::Sid,
+};
+use tokio::sync::Semaphore;
+
+use self::{
+    held::{Held, Request},
+    shard::Shard,
+};
+use crate::{
+    deliver::{acknowledge, tell},
+    policies::Policies,
+    wire::{Answer, Incoming, take},
+};
+
+/// Shards of the directory and the calls: enough that two cores seldom meet on one.
+const SHARDS: usize = 32;
+
+/// What the RPC layer is given at start.
+#[derive(Debug, Clone, Copy)]
+pub struct RpcSettings {
+    /// How long a daemon may take to answer a request.
+    pub call_timeout: Duration,
+    /// Calls that may be open at once, in all shards together.
+    pub calls_max: usize,
+    /// Bounds of each shard; its own bound of calls is not used, for users are not spread evenly over the shards.
+    pub limits: Settings,
+}
+
+/// A user as the RPC layer knows it, worked out once for each connection.
+pub struct Party {
+    user: Arc<str>,
+    /// Stands for the user in a policy's input.
+    key: u64,
+    shard: usize,
+}
+
+/// The RPC layer of this replica.
+pub struct Rpc {
+    shards: Box<[Shard]>,
+    hasher: RandomState,
+    policies: Arc<Policies>,
+    call_timeout: Duration,
+    /// One permit for each call that may be open.
+    places: Arc<Semaphore>,
+    started: Instant,
+}
+
+impl Rpc {
+    /// Starts the layer and its timers, which run for as long as the current runtime.
+    #[must_use]
+    pub fn start(settings: &RpcSettings, policies: Arc<Policies>) -> Arc<Self> {
+        let limits = Settings { calls_max: usize::MAX, ..settings.limits };
+        let rpc = Arc::new(Self {
+            shards: (0..SHARDS).map(|_| Shard::new(limits)).collect(),
+            hasher: RandomState::new(),
+            policies,
+            call_timeout: settings.call_timeout,
+            places: Arc::new(Semaphore::new(settings.calls_max.min(Semaphore::MAX_PERMITS))),
+            started: Instant::now(),
+        });
+        (0..SHARDS).for_each(|index| shard::keep_time(&rpc, index));
+        rpc
+    }
+
+    /// What the layer knows a user by.
+    #[must_use]
+    pub fn party(&self, user: Arc<str>) -> Party {
+        #[expect(clippy::cast_possible_truncation, reason = "any bits of the hash will do")]
+        let shard = self.hasher.hash_one(&user) as usize % SHARDS;
+        Party { key: pointwork_policy::user_key(&user), user, shard }
+    }
+
+    /// A socket of the party is connected.
+    pub fn connect(self: &Arc<Self>, socket: &SocketRef, party: &Party) {
+        let traits = Traits { local: true, ..Traits::default() };
+        self.drive_shard(party.shard, |shard, now| {
+            shard.sockets.insert(id(socket.id), socket.clone());
+            shard.switchboard.handle_connect(id(socket.id), party.user.clone(), traits, now);
+        });
+    }
+
+    /// A packet of the socket came in that is not the RPC layer's own.
+    pub fn touch(self: &Arc<Self>, socket: &SocketRef, party: &Party) {
+        self.drive_shard(party.shard, |shard, now| shard.switchboard.handle_packet(id(socket.id), now));
+    }
+
+    /// `rpc-register`; `method` is `None` when the payload names none.
+    pub fn register(self: &Arc<Self>, socket: &SocketRef, party: &Party, method: Option<String>) {
+        let registered = method.map(|method| {
+            let method: Arc<str> = method.into();
+            let outcome = self.drive_shard(party.shard, |shard, now| {
+                shard.switchboard.handle_register(id(socket.id), method.clone(), now)
+            });
+            (method, outcome)
+        });
+        match registered {
+            Some((method, Ok(()))) => {
+                socket.join(room::rpc(&party.user, &method));
+                tell(socket, "rpc-registered", &serde_json::json!({ "method": &*method }));
+            }
+            Some((_, Err(error))) => refuse(socket, "register", error.message()),
+            None => refuse(socket, "register", message::INVALID_METHOD),
+        }
+    }
+
+    /// `rpc-unregister`; `method` is `None` when the payload names none.
+    pub fn unregister(self: &Arc<Self>, socket: &SocketRef, party: &Party, method: Option<String>) {
+        let unregistered = method.map(|method| {
+            let method: Arc<str> = method.into();
+            let outcome = self.drive_shard(party.shard, |shard, now| {
+                shard.switchboard.handle_unregister(id(socket.id), &method, now)
+            });
+            (method, outcome)
+        });
+        match unregistered {
+            Some((method, Ok(()))) => {
+                socket.leave(room::rpc(&party.user, &method));
+                tell(socket, "rpc-unregistered", &serde_json::json!({ "method": &*method }));
+            }
+            Some((_, Err(error))) => refuse(socket, "unregister", error.message()),
+            None => refuse(socket, "unregister", message::INVALID_METHOD),
+        }
+    }
+
+    /// `rpc-call {method, params}`, answered through `ack`.
+    pub fn call(self: &Arc<Self>, socket: &SocketRef, party: &Party, incoming: Incoming, ack: AckSender) {
+        let bytes = incoming.bytes;
+        let Some(mut args) = incoming.args else { return acknowledge(socket, ack, &Answer::error(MALFORMED)) };
+        let mut body = if args.0.is_empty() { rmpv::Value::Nil } else { args.0.swap_remove(0) };
+        let method = match take(&mut body, "method") {
+            Some(rmpv::Value::String(method)) => method.into_str().filter(|method| !method.is_empty()),
+            _ => None,
+        };
+        let Some(method) = method else { return acknowledge(socket, ack, &Answer::error(message::METHOD_REQUIRED)) };
+        let method: Arc<str> = method.into();
+        let request =
+            Request { caller: socket.clone(), ack, method: method.clone(), params: take(&mut body, "params") };
+        let Ok(place) = self.places.clone().try_acquire_owned() else {
+            return request.refuse(CallRefused::TooManyCalls);
+        };
+        let mut held = Some(Held::new(request, party.key, place));
+        let refused = self.drive_shard(party.shard, |shard, now| {
+            let call = shard.switchboard.handle_call(id(socket.id), method, bytes, self.call_timeout, now)?;
+            if let Some(held) = held.take() {
+                shard.held.insert(call, held);
+            }
+            Ok::<_, CallRefused>(())
+        });
+        if let (Err(refused), Some(held)) = (refused, held) {
+            held.into_request().refuse(refused);
+        }
+    }
+
+    /// The socket is gone.
+    pub fn disconnect(self: &Arc<Self>, socket: &SocketRef, party: &Party, departure: Departure) {
+        self.drive_shard(party.shard, |shard, now| {
+            shard.sockets.remove(&id(socket.id));
+            shard.switchboard.handle_disconnect(id(socket.id), departure, now);
+        });
+    }
+
+    /// The machine's clock: since this layer was started.
+    fn now(&self) -> Time {
+        Time::from_micros(u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX))
+    }
+}
+
+/// `rpc-error {type, error}`.
+fn refuse(socket: &SocketRef, what: &str, error: &str) {
+    metrics::counter!("rpc_errors_total", "type" => what.to_owned()).increment(1);
+    tell(socket, "rpc-error", &serde_json::json!({ "type": what, "error": error }));
+}
+
+/// Not in the seed's table: Node would have closed the connection.
+const MALFORMED: &str = "Invalid parameters: malformed or nested too deeply";
+
+/// A socket's id as the machine knows it.
+fn id(sid: Sid) -> SocketId {
+    let mut bytes = [0; 16];
+    let text = sid.as_str().as_bytes();
+    let len = text.len().min(bytes.len());
+    bytes[..len].copy_from_slice(&text[..len]);
+    SocketId(u128::from_be_bytes(bytes))
+}

@@ -1,0 +1,97 @@
+//! One shard: the call machine of its users, and the handles that the machine's ids stand for.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use pointwork_core::{CallId, Command, Settings, SocketId, Switchboard, Time};
+use socketioxide::extract::SocketRef;
+use tokio::{sync::Notify, time::sleep};
+
+use super::{Rpc, carry::Deed, held::Held};
+use crate::lock::lock;
+
+/// A shard, and the alarm of its timer.
+pub(super) struct Shard {
+    state: Mutex<State>,
+    /// The machine may have an earlier deadline than its timer sleeps for.
+    earlier: Notify,
+}
+
+/// What a shard's lock guards. Both maps hold exactly what the machine knows of.
+pub(super) struct State {
+    pub(super) switchboard: Switchboard<Option<rmpv::Value>>,
+    pub(super) sockets: HashMap<SocketId, SocketRef>,
+    pub(super) held: HashMap<CallId, Held>,
+}
+
+impl Shard {
+    pub(super) fn new(limits: Settings) -> Self {
+        let state = State { switchboard: Switchboard::new(limits), sockets: HashMap::new(), held: HashMap::new() };
+        Self { state: Mutex::new(state), earlier: Notify::new() }
+    }
+
+    /// Takes one step of the machine and gives its result with the deeds it asks for, in order.
+    pub(super) fn step<T>(&self, now: Time, step: impl FnOnce(&mut State, Time) -> T) -> (T, Vec<Deed>) {
+        let mut state = lock(&self.state);
+        let before = state.switchboard.poll_timeout();
+        let result = step(&mut state, now);
+        let mut deeds = Vec::new();
+        while let Some(command) = state.switchboard.next_command() {
+            deeds.extend(deed(&mut state, command));
+        }
+        let after = state.switchboard.poll_timeout();
+        drop(state);
+        if after.is_some_and(|after| before.is_none_or(|before| after < before)) {
+            self.earlier.notify_one();
+        }
+        (result, deeds)
+    }
+
+    /// Waits until the machine's next deadline has come.
+    async fn due(&self, rpc: &Rpc) {
+        loop {
+            let left = lock(&self.state).switchboard.poll_timeout().map(|at| at.saturating_since(rpc.now()));
+            match left {
+                Some(Duration::ZERO) => return,
+                Some(left) => tokio::select! { () = sleep(left) => {}, () = self.earlier.notified() => {} },
+                None => self.earlier.notified().await,
+            }
+        }
+    }
+}
+
+/// Runs the timer of the shard at `index` for as long as the layer lives.
+pub(super) fn keep_time(rpc: &Arc<Rpc>, index: usize) {
+    let rpc = rpc.clone();
+    tokio::spawn(async move {
+        loop {
+            rpc.shards[index].due(&rpc).await;
+            rpc.drive_shard(index, |state, now| state.switchboard.handle_timeout(now));
+        }
+    });
+}
+
+/// Puts the handles to a command's ids, while the lock is held.
+fn deed(state: &mut State, command: Command<Option<rmpv::Value>>) -> Option<Deed> {
+    Some(match command {
+        Command::AskTarget { call, ask, input, candidates, .. } => {
+            Deed::AskTarget { call, ask, key: state.held.get(&call)?.key(), input, candidates }
+        }
+        Command::AskGrace { call, ask, input, absence, .. } => {
+            Deed::AskGrace { call, ask, key: state.held.get(&call)?.key(), input, absence }
+        }
+        Command::AskPresence { call, ask, input, doubt, .. } => {
+            Deed::AskPresence { call, ask, key: state.held.get(&call)?.key(), input, doubt }
+        }
+        Command::Emit { call, target, left } => {
+            let (method, params) = state.held.get_mut(&call)?.request();
+            Deed::Emit { call, socket: state.sockets.get(&target).cloned(), method, params, left }
+        }
+        Command::Answer { call, answer } => Deed::Answer { held: state.held.remove(&call)?, answer },
+        Command::Forget { call } => Deed::Forget { held: state.held.remove(&call)? },
+        Command::WarnSeveral { user, method, count } => Deed::WarnSeveral { user, method, count },
+    })
+}

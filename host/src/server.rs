@@ -1,0 +1,166 @@
+//! Puts the parts together and runs them: listeners, Socket.IO, the root namespace, policies, the admin API.
+
+use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
+
+use anyhow::Context;
+use axum::Router;
+use pointwork_core::Settings;
+use socketioxide::{ParserConfig, SocketIo, layer::SocketIoLayer};
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+    sync::watch,
+};
+use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
+
+use crate::{
+    admin::{self, Admin},
+    auth::Verifier,
+    config::{Config, CorsOrigins, ListenConfig, RpcConfig},
+    policies::Policies,
+    policy_dir::PolicyDir,
+    root,
+    rpc::{Rpc, RpcSettings},
+    telemetry::Metrics,
+};
+
+/// How long connections may take to end after the sockets were closed.
+const CLOSING_MAX: Duration = Duration::from_secs(5);
+
+/// Where a started server listens.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Listening {
+    /// URL of the Socket.IO endpoint, with its path.
+    pub socketio: String,
+    /// URL of the admin API.
+    pub admin: String,
+}
+
+/// Serves until SIGTERM or SIGINT, then closes in order: no new connections, every socket told, listeners shut.
+///
+/// `ready` is called once, when both listeners accept.
+///
+/// # Errors
+/// When a listener cannot be bound, a key cannot be read, or the policy engine cannot start.
+pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening)) -> anyhow::Result<()> {
+    if config.redis.url.is_some() {
+        tracing::warn!("redis.url is set, but this version serves as one replica alone and does not use it");
+    }
+    let verifier = Arc::new(Verifier::from_config(&config.auth).context("auth")?);
+    let policies = Arc::new(Policies::new(&config.policy, &config.rpc)?);
+    // Before the first socket: a call never meets a policy that is still being compiled.
+    let policy_dir = PolicyDir::open(&config.policy, policies.clone())?;
+    let rpc = Rpc::start(&rpc_settings(&config.rpc), policies.clone());
+    let (layer, io) = socketio(&config.listen);
+    root::mount(&io, verifier, rpc);
+
+    let listener = bind(config.listen.address, "listen.address").await?;
+    let admin_listener = bind(config.admin.address, "admin.address").await?;
+    let listening = Listening {
+        socketio: format!("http://{}{}", listener.local_addr()?, config.listen.path),
+        admin: format!("http://{}", admin_listener.local_addr()?),
+    };
+    let app = Router::new().layer(layer).layer(cors(&config.listen));
+    let admin = admin::router(Admin { io: io.clone(), policies, metrics, token: config.admin.token.clone() });
+
+    let (stop, _) = watch::channel(false);
+    let sockets = tokio::spawn(serve_sockets(listener, app, stopped(&stop)));
+    let admin = tokio::spawn(serve_admin(admin_listener, admin, stopped(&stop)));
+    tracing::info!(socketio = listening.socketio, admin = listening.admin, "listening");
+    ready(&listening);
+
+    let signal = asked_to_stop().await?;
+    tracing::info!(signal, sockets = io.sockets().len(), "closing");
+    stop.send_replace(true);
+    let closing = async {
+        io.close().await;
+        let _ = tokio::join!(sockets, admin);
+    };
+    tokio::select! {
+        ended = tokio::time::timeout(CLOSING_MAX, closing) => {
+            if ended.is_err() {
+                tracing::warn!("connections were still open and are cut");
+            }
+        }
+        signal = asked_to_stop() => tracing::warn!(signal = signal?, "stopping at once"),
+    }
+    policy_dir.close();
+    tracing::info!("closed");
+    Ok(())
+}
+
+fn socketio(listen: &ListenConfig) -> (SocketIoLayer, SocketIo) {
+    let payload = listen.max_payload_bytes.as_usize();
+    SocketIo::builder()
+        .with_parser(ParserConfig::common().max_incoming_binary_buf_size(payload))
+        .req_path(listen.path.as_str().to_owned())
+        .ping_interval(listen.ping_interval_ms.as_millis())
+        .ping_timeout(listen.ping_timeout_ms.as_millis())
+        .connect_timeout(listen.connect_timeout_ms.as_millis())
+        .max_payload(payload as u64)
+        .ws_max_message_size(payload)
+        .ws_max_frame_size(payload)
+        .max_buffer_size(listen.max_buffer_packets.as_usize())
+        .build_layer()
+}
+
+fn rpc_settings(rpc: &RpcConfig) -> RpcSettings {
+    let limits = Settings {
+        calls_per_user_max: rpc.calls_per_user_max.as_usize(),
+        waiting_per_room_max: rpc.waiting_per_method_max.as_usize(),
+        methods_per_socket_max: rpc.methods_per_socket_max.as_usize(),
+        method_bytes_max: rpc.method_bytes_max.as_usize(),
+        ..Settings::default()
+    };
+    RpcSettings { call_timeout: rpc.call_timeout_ms.as_millis(), calls_max: rpc.calls_max.as_usize(), limits }
+}
+
+/// The field's clients send credentials from any origin, so the origin is mirrored: `*` is not allowed with credentials.
+fn cors(listen: &ListenConfig) -> CorsLayer {
+    let origin = match &listen.cors_origins {
+        CorsOrigins::Any => AllowOrigin::mirror_request(),
+        CorsOrigins::Listed(origins) => AllowOrigin::list(origins.iter().cloned()),
+    };
+    CorsLayer::new()
+        .allow_origin(origin)
+        .allow_credentials(true)
+        .allow_headers(AllowHeaders::mirror_request())
+        .allow_methods(AllowMethods::mirror_request())
+}
+
+async fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| format!("{setting}: cannot listen on {address}"))
+}
+
+async fn serve_sockets(listener: TcpListener, app: Router, stopped: impl Future<Output = ()> + Send + 'static) {
+    use axum::serve::ListenerExt;
+    // Packets are small and waited for.
+    let listener = listener.tap_io(|connection| {
+        let _ = connection.set_nodelay(true);
+    });
+    if let Err(error) = axum::serve(listener, app).with_graceful_shutdown(stopped).await {
+        tracing::error!(%error, "the Socket.IO listener failed");
+    }
+}
+
+async fn serve_admin(listener: TcpListener, app: Router, stopped: impl Future<Output = ()> + Send + 'static) {
+    let app = app.into_make_service_with_connect_info::<SocketAddr>();
+    if let Err(error) = axum::serve(listener, app).with_graceful_shutdown(stopped).await {
+        tracing::error!(%error, "the admin listener failed");
+    }
+}
+
+fn stopped(stop: &watch::Sender<bool>) -> impl Future<Output = ()> + Send + 'static {
+    let mut stop = stop.subscribe();
+    async move {
+        let _ = stop.wait_for(|stop| *stop).await;
+    }
+}
+
+async fn asked_to_stop() -> anyhow::Result<&'static str> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    Ok(tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+    })
+}

@@ -1,0 +1,69 @@
+//! Every call whose method nobody has registered is held for the same time.
+//!
+//! The native default of the `grace` slot. Right where daemons go away for moments only; where some methods are better
+//! failed fast, or where daemons take longer to come back than one value can serve, use `grace-adaptive`.
+
+use pointwork_policy_sdk::grace::{Absence, Grace};
+use pointwork_policy_sdk::{Call, Moment, PolicyError, check_span};
+use serde::Deserialize;
+
+/// What the operator may set.
+#[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// How long a call is held, in milliseconds; the call's own deadline still bounds it. 0 fails every call at
+    /// once; an hour at most.
+    pub grace_ms: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { grace_ms: 10_000 }
+    }
+}
+
+/// The rule.
+pub struct Fixed(Config);
+
+impl Grace for Fixed {
+    type Config = Config;
+
+    fn configure(config: Config) -> Result<Self, String> {
+        check_span("grace_ms", config.grace_ms)?;
+        Ok(Self(config))
+    }
+
+    fn wait(&self, _: &Moment, _: &Call, _: &Absence) -> Result<u32, PolicyError> {
+        Ok(self.0.grace_ms)
+    }
+}
+
+pointwork_policy_sdk::export_grace!(Fixed);
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use pointwork_policy_sdk::{Departure, parse_config};
+
+    fn wait(config: &str, cause: Departure) -> u32 {
+        let at = Moment { now_ms: 0, seed: 0, key: 0 };
+        let call = Call { method: "m".into(), params_bytes: 0, waited_ms: 3, left_ms: 30_000, attempt: 0 };
+        let absence = Absence { cause, gone_ms: 0, departures: 0, returns_ms: vec![], waiting: 0, replica_age_ms: 0 };
+        Fixed::configure(parse_config(config).unwrap()).unwrap().wait(&at, &call, &absence).unwrap()
+    }
+
+    #[test]
+    fn waits_as_configured_whatever_is_known() {
+        for cause in [Departure::NeverSeen, Departure::Closed, Departure::ReplicaSilent] {
+            assert_eq!(wait("{}", cause), 10_000);
+            assert_eq!(wait(r#"{"grace_ms": 250}"#, cause), 250);
+        }
+    }
+
+    #[test]
+    fn refuses_a_field_it_does_not_know_and_more_than_an_hour() {
+        assert!(parse_config::<Config>(r#"{"grace": 1}"#).is_err());
+        assert!(Fixed::configure(Config { grace_ms: 3_600_001 }).is_err());
+    }
+}

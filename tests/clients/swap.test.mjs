@@ -1,0 +1,59 @@
+// 500 swaps of a policy under load: no call is lost, none fails, and memory stays where it was.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { startHost } from './host.mjs';
+import { call, closeSockets, connect, daemon, newUser } from './sockets.mjs';
+
+const SWAPS = 500;
+const WARM = 50;
+const CALLERS = 32;
+const GROWTH_MAX = 1.05;
+
+let host;
+before(async () => (host = await startHost({ settings: { 'policy.quiet_ms': 5 } })));
+after(async () => {
+  closeSockets();
+  await host.stop();
+});
+
+test(`${SWAPS} swaps while ${CALLERS} callers are calling`, async (t) => {
+  const user = newUser();
+  for (const name of ['first', 'second']) await daemon(host, { user, methods: ['m'], handler: () => name });
+  const answers = { first: 0, second: 0 };
+  let swapping = true;
+  const callers = Array.from({ length: CALLERS }, async () => {
+    const caller = await connect(host, { user });
+    while (swapping) {
+      const answer = await call(caller, 'm', 0);
+      assert.ok(answer.ok && answer.result in answers, JSON.stringify(answer));
+      answers[answer.result] += 1;
+    }
+  });
+  const load = Promise.all(callers);
+
+  const memory = [];
+  const swaps = async () => {
+    let { generation } = await host.policy('target');
+    for (let swap = 1; swap <= SWAPS; swap += 1) {
+      const served = await host.swap('target', swap % 2 ? 'target-least-loaded' : 'target-first');
+      assert.notEqual(served.generation, generation, `swap ${swap}`);
+      generation = served.generation;
+      if (swap === WARM || swap === SWAPS) memory.push(await host.residentKib());
+    }
+  };
+  try {
+    // A caller that fails ends the test at once, not after the last swap.
+    await Promise.race([swaps(), load]);
+  } finally {
+    swapping = false;
+  }
+  await load;
+  const [warm, last] = memory;
+  t.diagnostic(`${answers.first} calls to the first, ${answers.second} to the second daemon`);
+  t.diagnostic(`resident after ${WARM} swaps ${warm} KiB, after ${SWAPS} ${last} KiB`);
+  assert.ok(answers.first > SWAPS && answers.second > 0, 'both policies decided');
+  assert.ok(last <= warm * GROWTH_MAX, `resident memory grew from ${warm} to ${last} KiB`);
+  const { failures, last_load_error: error } = await host.policy('target');
+  assert.equal(error, null);
+  assert.deepEqual(failures, {});
+});

@@ -1,0 +1,21 @@
+//! `bench`: the criterion benches, in the one profile that everything else uses too.
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::command::{self, cargo};
+use crate::policies;
+use crate::workspace::Workspace;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Passed on to `cargo bench`; what is for criterion goes after a further `--`.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
+}
+
+/// Builds the policies that are measured, then measures. Errors when either fails.
+pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
+    policies::build_all(workspace)?;
+    command::run(cargo(workspace, ["bench", "--package=pointwork-tests", "--profile=dev"]).args(&options.arguments))
+}

@@ -1,0 +1,58 @@
+//! Running other programs: a step either works or ends the task with the command that failed.
+
+use std::ffi::OsStr;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace::Workspace;
+
+/// Cargo in the workspace's root; the same cargo that started this task.
+pub(crate) fn cargo<I>(workspace: &Workspace, arguments: I) -> Command
+where
+    I: IntoIterator,
+    I::Item: AsRef<OsStr>,
+{
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(&workspace.root).args(arguments);
+    command
+}
+
+/// Runs with the terminal's own output. Errors when it cannot be started or exits with anything but 0.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("cannot start {}", shown(command)))?;
+    if !status.success() {
+        bail!("{} failed ({status})", shown(command));
+    }
+    Ok(())
+}
+
+/// Runs and gives what it printed on stdout, trimmed; its stderr goes to the terminal. Errors as [`run`].
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let output =
+        command.stderr(Stdio::inherit()).output().with_context(|| format!("cannot start {}", shown(command)))?;
+    if !output.status.success() {
+        bail!("{} failed ({})", shown(command), output.status);
+    }
+    let text = String::from_utf8(output.stdout).with_context(|| format!("{} did not print text", shown(command)))?;
+    Ok(text.trim().to_owned())
+}
+
+/// Whether a program is there and answers to its version flag.
+pub(crate) fn present(program: &str) -> bool {
+    Command::new(program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+fn shown(command: &Command) -> String {
+    std::iter::once(command.get_program())
+        .chain(command.get_args())
+        .map(|part| part.to_string_lossy().into_owned())
+        .collect::<Vec<_>>()
+        .join(" ")
+}

@@ -1,0 +1,67 @@
+//! `cargo xtask`: everything that is done to this workspace beside writing it.
+
+// A command line program: what it has to say goes to the terminal.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod bench;
+mod command;
+mod demo;
+mod deny;
+mod host;
+mod npm;
+mod policies;
+mod prerequisites;
+mod target;
+mod test;
+mod up;
+mod watch;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use workspace::Workspace;
+
+/// Builds, runs and tests Pointwork.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Builds policies and host, serves, and swaps a policy in when its source changes.
+    Up(up::Options),
+    /// Two daemons and a caller against the host that `up` runs: prints who answers.
+    Demo,
+    /// Builds every policy, checks it, and prints name, slot, version, size and imports.
+    Policies,
+    /// Runs every check there is, in order, and stops at the first that fails.
+    Test(test::Options),
+    /// Runs the benches.
+    Bench(bench::Options),
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> anyhow::Result<()> {
+    let workspace = Workspace::load()?;
+    match task {
+        Task::Up(options) => up::run(&workspace, &options),
+        Task::Demo => demo::run(&workspace),
+        Task::Policies => policies::run(&workspace),
+        Task::Test(options) => test::run(&workspace, &options),
+        Task::Bench(options) => bench::run(&workspace, &options),
+    }
+}

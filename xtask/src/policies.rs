@@ -1,0 +1,95 @@
+//! Builds the wasm guests, publishes them under the target folder, and has the host check the policies.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::command::{self, cargo};
+use crate::target;
+use crate::workspace::{Guest, Workspace};
+
+/// Everything: target, policies, hostile guests, host, and the host's own check of each policy. Errors at the first that fails.
+pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+    build_all(workspace)?;
+    build_host(workspace)?;
+    check(workspace)
+}
+
+/// Builds policies and hostile guests and publishes them.
+pub(crate) fn build_all(workspace: &Workspace) -> Result<()> {
+    target::ensure(workspace)?;
+    build(workspace, &workspace.guests())
+}
+
+/// Builds these guests and publishes them as `policies/NAME.wasm` and `guests/NAME.wasm` in the target folder.
+pub(crate) fn build(workspace: &Workspace, guests: &[&Guest]) -> Result<()> {
+    if guests.is_empty() {
+        // Without a package cargo would build the default members, which are not guests.
+        return Ok(());
+    }
+    let mut build = cargo(workspace, ["build", "--target=wasm32-wasip2", "--profile=policy"]);
+    for guest in guests {
+        build.args(["-p", &guest.package]);
+    }
+    command::run(&mut build)?;
+    for guest in guests {
+        let artefact = workspace.artefact(guest);
+        let bytes = fs::read(&artefact).with_context(|| format!("{}", artefact.display()))?;
+        replace(&workspace.published(guest), &bytes)?;
+    }
+    Ok(())
+}
+
+/// Builds the host in the one profile that is used.
+pub(crate) fn build_host(workspace: &Workspace) -> Result<()> {
+    command::run(&mut cargo(workspace, ["build", "--package=pointwork"]))
+}
+
+/// Puts a file in place by a rename within its folder, so that nobody ever reads half of it. Leaves one alone that is the
+/// same already: its time stamp, and whoever watches it, stay as they are.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    if fs::read(path).is_ok_and(|present| present == bytes) {
+        return Ok(());
+    }
+    let folder = path.parent().context("a file lies in a folder")?;
+    let name = path.file_name().context("a file has a name")?;
+    fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
+    let mut staged = std::ffi::OsString::from(".");
+    staged.push(name);
+    staged.push(format!(".{}", std::process::id()));
+    let staged = folder.join(staged);
+    fs::write(&staged, bytes).with_context(|| format!("{}", staged.display()))?;
+    fs::rename(&staged, path).with_context(|| format!("{}", path.display()))
+}
+
+/// The host's own judgement, the same that it passes when it loads a file.
+fn check(workspace: &Workspace) -> Result<()> {
+    let mut check = Command::new(workspace.host());
+    check.args(["policy", "check"]);
+    for policy in &workspace.policies {
+        check.arg(workspace.published(policy));
+    }
+    command::run(&mut check)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replaced_file_is_whole_and_leaves_nothing_beside_it() {
+        let folder = std::env::temp_dir().join(format!("pointwork-replace-{}", std::process::id()));
+        let file = folder.join("target.wasm");
+        replace(&file, b"one").unwrap();
+        let before = fs::metadata(&file).unwrap().modified().unwrap();
+        replace(&file, b"one").unwrap();
+        assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), before);
+        replace(&file, b"two").unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"two");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

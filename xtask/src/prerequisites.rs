@@ -1,0 +1,74 @@
+//! What the tests need beside cargo: found, installed where that is possible, else named with the command that installs it.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::command;
+use crate::npm;
+use crate::target;
+use crate::workspace::Workspace;
+
+/// The oldest Node whose test runner the client tests are written for.
+const NODE_MAJOR_MIN: u32 = 20;
+
+/// Errors with the command to run when something is missing and cannot be installed from here.
+pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+    node()?;
+    redis()?;
+    target::ensure(workspace)?;
+    npm::ensure(workspace)
+}
+
+fn node() -> Result<()> {
+    let advice = format!("install Node.js {NODE_MAJOR_MIN} or later, with npm");
+    let version = command::output(Command::new("node").arg("--version")).with_context(|| advice.clone())?;
+    if major(&version).is_none_or(|major| major < NODE_MAJOR_MIN) {
+        bail!("node is {version}: {advice}");
+    }
+    if !command::present("npm") {
+        bail!("npm is missing: {advice}");
+    }
+    println!("node {version}");
+    Ok(())
+}
+
+fn redis() -> Result<()> {
+    if !command::present("redis-server") {
+        let install = "apt-get update && apt-get install -y redis-server";
+        let root = command::output(Command::new("id").arg("-u"))? == "0";
+        if !root || !command::present("apt-get") {
+            bail!("redis-server is missing; install it: {install}");
+        }
+        println!("redis-server is missing: apt-get install redis-server");
+        // Without the recommended packages and without starting the service: tests start their own, on free ports.
+        command::run(Command::new("apt-get").args(["-qq", "update"]))?;
+        command::run(Command::new("apt-get").env("DEBIAN_FRONTEND", "noninteractive").env("RUNLEVEL", "1").args([
+            "-qq",
+            "install",
+            "-y",
+            "--no-install-recommends",
+            "redis-server",
+        ]))?;
+    }
+    println!("{}", command::output(Command::new("redis-server").arg("--version"))?);
+    Ok(())
+}
+
+/// The first number of `v20.1.2`.
+fn major(version: &str) -> Option<u32> {
+    version.trim_start_matches('v').split('.').next()?.parse().ok()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_version_is_compared_as_a_number() {
+        assert_eq!(major("v20.20.2"), Some(20));
+        assert_eq!(major("v8.0.0"), Some(8));
+        assert_eq!(major("nightly"), None);
+    }
+}

@@ -1,0 +1,132 @@
+//! What cargo knows about this workspace: where it is, where it builds to, and which members are wasm guests.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::command;
+
+/// A member that is compiled to a wasm component.
+pub(crate) struct Guest {
+    /// Cargo's name of the package.
+    pub(crate) package: String,
+    /// The name of its folder: how the project's people call it, and the name of the file that is published.
+    pub(crate) name: String,
+    /// The file name that cargo gives its component.
+    artefact: String,
+    /// The folder within the target folder where it is published.
+    folder: &'static str,
+}
+
+/// The workspace that this task was started for.
+pub(crate) struct Workspace {
+    /// Folder of the root manifest.
+    pub(crate) root: PathBuf,
+    /// Cargo's target folder.
+    pub(crate) target: PathBuf,
+    /// The members of `policies/`, without the SDK.
+    pub(crate) policies: Vec<Guest>,
+    /// The members of `tests/guests/`: policies that misbehave.
+    pub(crate) hostile: Vec<Guest>,
+    /// The packages that run on this machine.
+    pub(crate) native: Vec<String>,
+    /// The packages of the wasm side: the guests and what they share.
+    pub(crate) wasm: Vec<String>,
+}
+
+impl Workspace {
+    /// Asks cargo. Errors when cargo does.
+    pub(crate) fn load() -> Result<Self> {
+        let root =
+            Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the workspace's root")?.to_owned();
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let metadata = command::output(Command::new(cargo).current_dir(&root).args([
+            "metadata",
+            "--no-deps",
+            "--format-version=1",
+        ]))?;
+        let metadata: Value = serde_json::from_str(&metadata).context("cargo metadata")?;
+        let target = text(&metadata["target_directory"])?.into();
+        let mut workspace =
+            Self { root, target, policies: Vec::new(), hostile: Vec::new(), native: Vec::new(), wasm: Vec::new() };
+        for package in metadata["packages"].as_array().into_iter().flatten() {
+            workspace.add(package)?;
+        }
+        Ok(workspace)
+    }
+
+    fn add(&mut self, package: &Value) -> Result<()> {
+        let name = text(&package["name"])?;
+        let manifest = Path::new(text(&package["manifest_path"])?);
+        let folder =
+            manifest.parent().context("a manifest lies in a folder")?.strip_prefix(&self.root).unwrap_or(manifest);
+        let (guests, published) = if folder.starts_with("policies") {
+            (&mut self.policies, "policies")
+        } else if folder.starts_with("tests/guests") {
+            (&mut self.hostile, "guests")
+        } else {
+            self.native.push(name.to_owned());
+            return Ok(());
+        };
+        self.wasm.push(name.to_owned());
+        // A component is a cdylib; what is not one (the SDK) is a part of those that are.
+        if let Some(artefact) = component(package) {
+            guests.push(Guest {
+                package: name.to_owned(),
+                name: folder.file_name().context("a guest has a folder of its own")?.to_string_lossy().into_owned(),
+                artefact,
+                folder: published,
+            });
+        }
+        Ok(())
+    }
+
+    /// Where cargo puts a guest's component.
+    pub(crate) fn artefact(&self, guest: &Guest) -> PathBuf {
+        self.target.join("wasm32-wasip2/policy").join(&guest.artefact)
+    }
+
+    /// Where a guest's component is published: `policies/NAME.wasm` or `guests/NAME.wasm` in the target folder.
+    pub(crate) fn published(&self, guest: &Guest) -> PathBuf {
+        self.target.join(guest.folder).join(format!("{}.wasm", guest.name))
+    }
+
+    /// Where a policy's component is published.
+    pub(crate) fn policy(&self, name: &str) -> PathBuf {
+        self.target.join("policies").join(format!("{name}.wasm"))
+    }
+
+    /// The host's binary.
+    pub(crate) fn host(&self) -> PathBuf {
+        self.target.join("debug/pointwork")
+    }
+
+    /// The run folder of `up`.
+    pub(crate) fn up(&self) -> PathBuf {
+        self.target.join("up")
+    }
+
+    /// The folder of the Node tests.
+    pub(crate) fn clients(&self) -> PathBuf {
+        self.root.join("tests/clients")
+    }
+
+    /// All guests, policies first.
+    pub(crate) fn guests(&self) -> Vec<&Guest> {
+        self.policies.iter().chain(&self.hostile).collect()
+    }
+}
+
+fn component(package: &Value) -> Option<String> {
+    let library = package["targets"].as_array()?.iter().find(|target| {
+        target["crate_types"].as_array().is_some_and(|types| types.iter().any(|kind| kind == "cdylib"))
+    })?;
+    let name = library["name"].as_str()?.replace('-', "_");
+    Some(format!("{name}.wasm"))
+}
+
+fn text(value: &Value) -> Result<&str> {
+    value.as_str().context("cargo metadata lacks a field")
+}
