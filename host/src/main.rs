@@ -1,6 +1,7 @@
 //! The `pointwork` binary: command line -> settings -> server.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fs,
     io::{self, Write},
     path::{Path, PathBuf},
@@ -18,10 +19,6 @@ use pointwork::{
     token,
 };
 use pointwork_policy::{Engine, Inspection, inspect};
-
-// glibc's arenas do not give back what a swapped-out policy took.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     match run(Cli::parse()) {
@@ -88,20 +85,29 @@ fn check_file(engine: &Engine, file: &Path) -> anyhow::Result<Inspection> {
 
 fn describe(file: &Path, inspection: &Inspection) -> String {
     let info = &inspection.info;
-    let mut text = format!(
-        "{}: {} {} for slot {}, {} bytes, sha256 {}\n  {}\n",
+    format!(
+        "{}: {} {} for slot {}, {} bytes, sha256 {}\n  {}\n  imports {}\n",
         file.display(),
         info.name,
         info.version,
         inspection.slot,
         inspection.size_bytes,
         inspection.digest,
-        info.summary
-    );
-    for import in &inspection.imports {
-        text.push_str(&format!("  imports {import}\n"));
+        info.summary,
+        by_package(&inspection.imports).join(", ")
+    )
+}
+
+/// `wasi:io/poll@0.2.6` and `wasi:io/error@0.2.6` as `wasi:io@0.2.6 {error poll}`.
+fn by_package(imports: &[String]) -> Vec<String> {
+    let mut packages = BTreeMap::<String, BTreeSet<&str>>::new();
+    for import in imports {
+        let (path, version) = import.split_once('@').unwrap_or((import, "?"));
+        let (package, interface) = path.split_once('/').unwrap_or((path, ""));
+        packages.entry(format!("{package}@{version}")).or_default().insert(interface);
     }
-    text
+    let list = |interfaces: BTreeSet<&str>| interfaces.into_iter().collect::<Vec<_>>().join(" ");
+    packages.into_iter().map(|(package, interfaces)| format!("{package} {{{}}}", list(interfaces))).collect()
 }
 
 fn print(text: &str) -> io::Result<()> {

@@ -159,7 +159,10 @@ fn a_truncated_one_is_refused_wherever_it_was_cut() {
         host.load(&whole[..cut], "{}");
         let status = host.status();
         assert_eq!(status["source"], "native", "cut at {cut}: {status}");
-        assert!(["malformed", "wrong-world"].contains(&status["last_load_error"]["kind"].as_str().unwrap()), "{status}");
+        assert!(
+            ["malformed", "wrong-world"].contains(&status["last_load_error"]["kind"].as_str().unwrap()),
+            "{status}"
+        );
     }
     refused_as("malformed", "", &whole[..whole.len() / 2], "{}");
 }

@@ -28,7 +28,7 @@ pub enum AuthConfigError {
     #[error("no key to verify tokens with: set `auth.hs256_secret`, `auth.public_key_file` or `auth.jwks_file`")]
     NoKeys,
     /// A key file cannot be read.
-    #[error("setting `{setting}`: cannot read {}: {source}", path.display())]
+    #[error("setting `{setting}`: cannot read {}", path.display())]
     Read {
         /// `auth.public_key_file` or `auth.jwks_file`.
         setting: &'static str,

@@ -64,6 +64,7 @@ fn time(body: &mut rmpv::Value, now_ms: u64) -> Option<u64> {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used)]
 mod tests {
     use super::*;
     use crate::wire::Args;

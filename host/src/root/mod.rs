@@ -36,7 +36,8 @@ pub fn mount(io: &SocketIo, verifier: Arc<Verifier>, rpc: Arc<Rpc>) {
             }
             Err(refusal) => {
                 metrics::counter!("pointwork_handshakes_refused_total", "reason" => refusal.label()).increment(1);
-                tracing::debug!(socket = %socket.id, %refusal, "connection refused");
+                let reason = std::error::Error::source(&refusal).map(ToString::to_string);
+                tracing::debug!(socket = %socket.id, %refusal, reason, "connection refused");
                 Err(refusal)
             }
         })

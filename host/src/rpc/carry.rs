@@ -94,9 +94,9 @@ impl Rpc {
         let waiting = tokio::spawn(async move {
             let answer = answer.await;
             rpc.drive_shard(index, |state, now| match answer {
-                Ok(args) => state.switchboard.handle_result(call, args.into_first(), now),
-                Err(error) => {
-                    tracing::debug!(%error, "no answer to an rpc-request");
+                Ok(args) if !args.are_forged() => state.switchboard.handle_result(call, args.into_first(), now),
+                unusable => {
+                    tracing::debug!(error = unusable.err().map(tracing::field::display), "no answer to an rpc-request");
                     state.switchboard.handle_unanswerable(call, now);
                 }
             });
