@@ -186,7 +186,10 @@ mod tests {
     #[test]
     fn an_answer_without_a_result_has_none() {
         assert_eq!(serde_json::to_string(&Answer::result(None)).unwrap(), r#"{"ok":true}"#);
-        assert_eq!(serde_json::to_string(&Answer::result(Some(rmpv::Value::Nil))).unwrap(), r#"{"ok":true,"result":null}"#);
+        assert_eq!(
+            serde_json::to_string(&Answer::result(Some(rmpv::Value::Nil))).unwrap(),
+            r#"{"ok":true,"result":null}"#
+        );
         assert_eq!(serde_json::to_string(&Answer::error("no")).unwrap(), r#"{"ok":false,"error":"no"}"#);
     }
 

@@ -17,7 +17,7 @@ pub const HISTORY_MAX: usize = 16;
 pub struct Call {
     /// The method as the caller wrote it.
     pub method: Arc<str>,
-    /// Size of the parameters as they came over the wire, in bytes, without binary attachments.
+    /// Size of the call as it came over the wire, in bytes, without binary attachments.
     pub params_bytes: u32,
     /// Milliseconds since the call arrived at this replica.
     pub waited_ms: u32,
@@ -48,12 +48,22 @@ pub enum Departure {
     Evicted,
 }
 
+impl Departure {
+    /// Whether the connection was lost rather than ended: whoever it was will want to come back.
+    pub const fn is_loss(self) -> bool {
+        match self {
+            Departure::TransportLost | Departure::ReplicaLost | Departure::ReplicaSilent | Departure::Drained => true,
+            Departure::NeverSeen | Departure::Closed | Departure::Unregistered | Departure::Evicted => false,
+        }
+    }
+}
+
 /// What is true of a candidate (`target.traits`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Traits {
     /// Held by the deciding replica.
     pub local: bool,
-    /// Came back within its grace, after its last connection broke.
+    /// It registered the method when nobody had it any more because a connection was lost: it came back.
     pub recovered: bool,
     /// Its replica is shutting down in order.
     pub draining: bool,

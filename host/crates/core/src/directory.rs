@@ -76,6 +76,8 @@ struct Member {
     registration: u64,
     registered: Time,
     socket: SocketId,
+    /// It came back after a loss.
+    recovered: bool,
 }
 
 /// The candidates for one call.
@@ -101,7 +103,7 @@ impl Directory {
         }
     }
 
-    /// A socket connected. Of one that is connected already the traits are replaced; `traits.caller` is not used.
+    /// A socket connected. Of one that is connected already the traits are replaced; `traits.caller` and `traits.recovered` are not used.
     pub fn connect(&mut self, id: SocketId, user: Arc<str>, traits: Traits, now: Time) {
         let socket = self.sockets.entry(id).or_insert_with(|| Socket {
             user,
@@ -140,10 +142,12 @@ impl Directory {
         let registration = self.registrations;
         socket.methods.insert(method.clone(), registration);
         let room = RpcRoom { user: socket.user.clone(), method };
-        if !self.rooms.contains_key(&room) {
+        let is_first = !self.rooms.contains_key(&room);
+        let recovered = is_first && self.history.past(&room, now).cause.is_loss();
+        if is_first {
             self.history.returned(&room, now);
         }
-        let member = Member { registration, registered: now, socket: id };
+        let member = Member { registration, registered: now, socket: id, recovered };
         self.rooms.entry(room).or_default().push(member);
         Ok(true)
     }
@@ -207,7 +211,7 @@ impl Directory {
                 in_flight: u32::try_from(in_flight(member.socket)).unwrap_or(u32::MAX),
                 answer_us: socket.answer_us,
                 unanswered: socket.unanswered,
-                traits: Traits { caller: member.socket == caller, ..socket.traits },
+                traits: Traits { caller: member.socket == caller, recovered: member.recovered, ..socket.traits },
             });
         }
         candidates

@@ -127,7 +127,7 @@ impl<R> Switchboard<R> {
         }
     }
 
-    /// A socket connected. `traits.caller` is not used: it depends on the call. Of a socket that is connected already
+    /// A socket connected. `traits.caller` and `traits.recovered` are not used: they are the machine's to say. Of a socket that is connected already
     /// only the traits change, unless it comes as another user: then the old one has left first.
     pub fn handle_connect(&mut self, socket: SocketId, user: Arc<str>, traits: Traits, now: Time) {
         let now = self.advance(now);

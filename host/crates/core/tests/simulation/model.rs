@@ -41,6 +41,7 @@ struct Registered {
     at: Time,
     socket: SocketId,
     room: Room,
+    recovered: bool,
 }
 
 #[derive(Clone)]
@@ -194,11 +195,14 @@ impl Model {
         if self.registered.iter().filter(|entry| entry.socket == id).count() >= self.settings.methods_per_socket_max {
             return Err(RegisterError::TooManyMethods);
         }
-        if !self.is_served(&room) {
+        let is_first = !self.is_served(&room);
+        let lost = [Departure::TransportLost, Departure::ReplicaLost, Departure::ReplicaSilent, Departure::Drained];
+        let recovered = is_first && lost.contains(&self.log.past(&room, self.now).cause);
+        if is_first {
             self.log.returned(&room, self.now);
         }
         self.registrations += 1;
-        let entry = Registered { number: self.registrations, at: self.now, socket: id, room: room.clone() };
+        let entry = Registered { number: self.registrations, at: self.now, socket: id, room: room.clone(), recovered };
         self.registered.push(entry);
         for call in &mut self.calls {
             if let Phase::InFlight { target, give_up, doubt, .. } = &mut call.phase
@@ -388,7 +392,8 @@ impl Model {
             return self.send(id, first);
         }
         let offered: Vec<(SocketId, Time)> = members.into_iter().take(32).collect();
-        let candidates = offered.iter().map(|(socket, at)| self.candidate(*socket, *at, call.caller)).collect();
+        let candidates =
+            offered.iter().map(|(socket, at)| self.candidate(*socket, *at, &call.room, call.caller)).collect();
         let input = self.view(&call, call.target_asks);
         let Some(call) = self.open(id) else { return };
         call.asked += 1;
@@ -498,7 +503,9 @@ impl Model {
         true
     }
 
-    fn candidate(&self, id: SocketId, registered: Time, caller: SocketId) -> Candidate {
+    fn candidate(&self, id: SocketId, registered: Time, room: &Room, caller: SocketId) -> Candidate {
+        let recovered =
+            self.registered.iter().any(|entry| entry.socket == id && entry.room == *room && entry.recovered);
         let socket = self.sockets.iter().find(|socket| socket.id == id).expect("a member is connected");
         Candidate {
             replica: 0,
@@ -507,7 +514,7 @@ impl Model {
             in_flight: self.in_flight(id) as u32,
             answer_us: socket.answer_us,
             unanswered: socket.unanswered,
-            traits: Traits { caller: id == caller, ..socket.traits },
+            traits: Traits { caller: id == caller, recovered, ..socket.traits },
         }
     }
 
