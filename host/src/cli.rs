@@ -26,7 +26,7 @@ pub enum Command {
     /// Serve until SIGTERM or SIGINT (also without a command)
     #[default]
     Serve,
-    /// Print the settings in effect as TOML, secrets replaced by <set>
+    /// Print the settings in effect as TOML, secrets hidden
     Config,
     /// Print a token for development, signed with auth.hs256_secret
     Token(TokenArgs),
