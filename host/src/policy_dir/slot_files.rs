@@ -11,7 +11,10 @@ use super::{
 };
 use pointwork_policy::SlotName;
 
-use crate::{config::PolicyConfig, policies::Policies};
+use crate::{
+    config::{PolicyConfig, PolicyJson},
+    policies::Policies,
+};
 
 /// Larger than any sensible policy; the engine has its own, equal bound.
 const MODULE_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -107,8 +110,7 @@ impl SlotFiles {
             return Ok(self.config.clone());
         }
         let content = file::read(&self.config_file, CONFIG_BYTES_MAX)?;
-        let json: serde_json::Value = serde_json::from_slice(&content)?;
-        Ok(json.to_string())
+        Ok(serde_json::from_slice::<PolicyJson>(&content)?.to_json())
     }
 
     fn stamps(&self) -> Stamps {

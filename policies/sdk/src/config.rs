@@ -17,6 +17,10 @@ pub fn parse_config<C: DeserializeOwned + Default>(json: &str) -> Result<C, Stri
     if json.is_empty() {
         return Ok(C::default());
     }
+    // Serde would take a list for the fields in their order.
+    if !json.trim_start().starts_with('{') {
+        return Err("the configuration must be a JSON object".into());
+    }
     serde_json::from_str(json).map_err(|error| error.to_string())
 }
 
@@ -61,5 +65,8 @@ mod tests {
         let negative = parse_config::<Config>(r#"{"wait_ms": -1}"#).unwrap_err();
         assert!(negative.contains("expected u32 at line 1"), "{negative}");
         assert!(parse_config::<NoConfig>(r#"{"wait_ms": 1}"#).is_err());
+        for no_object in ["[]", "[1]", "null", "\"{}\""] {
+            assert!(parse_config::<Config>(no_object).unwrap_err().contains("object"), "{no_object}");
+        }
     }
 }
