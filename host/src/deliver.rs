@@ -59,7 +59,7 @@ pub(crate) fn undelivered(socket: &SocketRef, error: &SendError) {
     tracing::info!(socket = %socket.id, "a client does not keep up and is disconnected");
     let socket = socket.clone();
     tokio::spawn(async move {
-        // The farewell needs a place in the same buffer. A connection that takes nothing more is ended by its ping timeout.
+        // The farewell needs a place in the same buffer. A connection that takes nothing more is ended by the kernel.
         while let Err(SocketError::InternalChannelFull) = socket.clone().disconnect() {
             tokio::time::sleep(FAREWELL_INTERVAL).await;
         }

@@ -3,8 +3,9 @@
 use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context;
-use axum::Router;
+use axum::{Router, serve::ListenerExt};
 use pointwork_core::Settings;
+use socket2::SockRef;
 use socketioxide::{ParserConfig, SocketIo, layer::SocketIoLayer};
 use tokio::{
     net::TcpListener,
@@ -46,6 +47,11 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
     if config.redis.url.is_some() {
         tracing::warn!("redis.url is set, but this version serves as one replica alone and does not use it");
     }
+    if config.listen.max_buffer_packets.get() <= config.rpc.calls_per_user_max.get() {
+        tracing::warn!(
+            "listen.max_buffer_packets is not above rpc.calls_per_user_max: a burst of calls can cut off a daemon"
+        );
+    }
     let verifier = Arc::new(Verifier::from_config(&config.auth).context("auth")?);
     let policies = Arc::new(Policies::new(&config.policy, &config.rpc)?);
     // Before the first socket: a call never meets a policy that is still being compiled.
@@ -63,8 +69,9 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
     let app = Router::new().layer(layer).layer(cors(&config.listen));
     let admin = admin::router(Admin { io: io.clone(), policies, metrics, token: config.admin.token.clone() });
 
+    let unread_max = config.listen.ping_timeout_ms.as_millis();
     let (stop, _) = watch::channel(false);
-    let sockets = tokio::spawn(serve_sockets(listener, app, stopped(&stop)));
+    let sockets = tokio::spawn(serve_sockets(listener, app, unread_max, stopped(&stop)));
     let admin = tokio::spawn(serve_admin(admin_listener, admin, stopped(&stop)));
     tracing::info!(socketio = listening.socketio, admin = listening.admin, "listening");
     ready(&listening);
@@ -132,11 +139,19 @@ async fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener>
     TcpListener::bind(address).await.with_context(|| format!("{setting}: cannot listen on {address}"))
 }
 
-async fn serve_sockets(listener: TcpListener, app: Router, stopped: impl Future<Output = ()> + Send + 'static) {
-    use axum::serve::ListenerExt;
-    // Packets are small and waited for.
-    let listener = listener.tap_io(|connection| {
+/// `unread_max`: how long a client may leave what was sent to it unread.
+async fn serve_sockets(
+    listener: TcpListener,
+    app: Router,
+    unread_max: Duration,
+    stopped: impl Future<Output = ()> + Send + 'static,
+) {
+    let listener = listener.tap_io(move |connection| {
+        // Packets are small and waited for.
         let _ = connection.set_nodelay(true);
+        // The engine's own ping timeout does not end a connection in the midst of a write, and a peer that is there but
+        // does not read can hold one up for ever. The kernel ends it.
+        let _ = SockRef::from(&*connection).set_tcp_user_timeout(Some(unread_max));
     });
     if let Err(error) = axum::serve(listener, app).with_graceful_shutdown(stopped).await {
         tracing::error!(%error, "the Socket.IO listener failed");

@@ -27,7 +27,8 @@ pub struct ListenConfig {
     pub connect_timeout_ms: Bounded<1, 3_600_000>,
     /// The largest message that a client may send, in bytes.
     pub max_payload_bytes: Bounded<1_024, 1_073_741_824>,
-    /// How many packets wait for a slow client before its newest are dropped.
+    /// How many packets may wait for a client that reads too slowly before it is disconnected. Above
+    /// `rpc.calls_per_user_max`: so many requests may be on their way to one daemon that reads as fast as it can.
     pub max_buffer_packets: Bounded<1, 1_048_576>,
     /// Which web origins may connect with credentials.
     pub cors_origins: CorsOrigins,
@@ -42,7 +43,7 @@ impl Default for ListenConfig {
             ping_timeout_ms: Bounded::literal::<45_000>(),
             connect_timeout_ms: Bounded::literal::<20_000>(),
             max_payload_bytes: Bounded::literal::<1_000_000>(),
-            max_buffer_packets: Bounded::literal::<1_024>(),
+            max_buffer_packets: Bounded::literal::<8_192>(),
             cors_origins: CorsOrigins::Any,
         }
     }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    file::{self, Stamp},
+    file::{self, Seen},
     writers::Writers,
 };
 use pointwork_policy::SlotName;
@@ -20,8 +20,8 @@ use crate::{
 const MODULE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
 
-/// The state of module and configuration file; an unreadable one counts as absent until it can be read.
-type Stamps = (Option<Stamp>, Option<Stamp>);
+/// The state of module and configuration file.
+type BothSeen = (Seen, Seen);
 
 /// A slot's module, its configuration, and what was seen of them.
 pub(super) struct SlotFiles {
@@ -30,8 +30,8 @@ pub(super) struct SlotFiles {
     config_file: PathBuf,
     /// Used when there is no configuration file.
     config: String,
-    loaded: Option<Stamps>,
-    seen: Option<(Stamps, Instant)>,
+    loaded: Option<BothSeen>,
+    seen: Option<(BothSeen, Instant)>,
 }
 
 impl SlotFiles {
@@ -70,16 +70,16 @@ impl SlotFiles {
         quiet: Duration,
         now: Instant,
     ) -> Option<Duration> {
-        let stamps = self.stamps();
-        if self.loaded == Some(stamps) {
+        let files = self.see();
+        if self.loaded == Some(files) {
             self.seen = None;
             return None;
         }
         let since = match self.seen {
-            Some((seen, since)) if seen == stamps => since,
+            Some((seen, since)) if seen == files => since,
             _ => now,
         };
-        self.seen = Some((stamps, since));
+        self.seen = Some((files, since));
         let settled = now.duration_since(since);
         if settled < quiet || writers.at(&self.module, now) || writers.at(&self.config_file, now) {
             return Some(quiet.saturating_sub(settled).max(Duration::from_millis(5)));
@@ -90,31 +90,30 @@ impl SlotFiles {
 
     /// Loads what is there now, or goes back to the native rule when the module was taken away.
     pub(super) fn load(&mut self, policies: &Policies) {
-        let stamps = self.stamps();
-        self.loaded = Some(stamps);
+        let files = self.see();
+        self.loaded = Some(files);
         self.seen = None;
-        if stamps.0.is_none() {
+        if files.0 == Seen::Nothing {
             return policies.unload(self.slot);
         }
         let module = file::read(&self.module, MODULE_BYTES_MAX).map_err(|error| (&self.module, error));
         let read =
-            module.and_then(|module| Ok((module, self.read_config(stamps.1).map_err(|e| (&self.config_file, e))?)));
+            module.and_then(|module| Ok((module, self.read_config(files.1).map_err(|e| (&self.config_file, e))?)));
         match read {
             Ok((module, config)) => policies.load(self.slot, &module, &config),
             Err((path, error)) => policies.note_unreadable(self.slot, &format!("{}: {error}", path.display())),
         }
     }
 
-    fn read_config(&self, stamp: Option<Stamp>) -> std::io::Result<String> {
-        if stamp.is_none() {
+    fn read_config(&self, seen: Seen) -> std::io::Result<String> {
+        if seen == Seen::Nothing {
             return Ok(self.config.clone());
         }
         let content = file::read(&self.config_file, CONFIG_BYTES_MAX)?;
         Ok(serde_json::from_slice::<PolicyJson>(&content)?.to_json())
     }
 
-    fn stamps(&self) -> Stamps {
-        let stamp = |path| file::stamp(path).ok().flatten();
-        (stamp(&self.module), stamp(&self.config_file))
+    fn see(&self) -> BothSeen {
+        (file::look(&self.module), file::look(&self.config_file))
     }
 }

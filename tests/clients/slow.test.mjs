@@ -1,0 +1,75 @@
+// A client that sends and does not read: it is cut off, and nobody else notices.
+import assert from 'node:assert/strict';
+import { connect as tcp } from 'node:net';
+import { after, before, test } from 'node:test';
+import { startHost } from './host.mjs';
+import { call, closeSockets, connect, daemon, newUser, succeeded } from './sockets.mjs';
+import { hs256 } from './tokens.mjs';
+import { until, within } from './waiting.mjs';
+
+const ROUNDS_MAX = 200;
+const CALLS_A_ROUND = 20;
+const RESULT = 'x'.repeat(64 * 1024);
+
+let host;
+before(async () => {
+  const settings = { 'listen.max_buffer_packets': 64, 'rpc.calls_per_user_max': 32, 'listen.ping_interval_ms': 2000, 'listen.ping_timeout_ms': 2000 };
+  host = await startHost({ settings });
+});
+after(async () => {
+  closeSockets();
+  await host.stop();
+});
+
+/** A WebSocket text frame of a client, masked with zeros. */
+function frame(text) {
+  const payload = Buffer.from(text);
+  const head = payload.length < 126 ? [0x81, 0x80 | payload.length] : [0x81, 0x80 | 126, payload.length >> 8, payload.length & 255];
+  return Buffer.concat([Buffer.from([...head, 0, 0, 0, 0]), payload]);
+}
+
+/** A connected Socket.IO client on a bare TCP connection, which is not read from once it is returned. */
+async function mute(user) {
+  const { hostname, port } = new URL(host.url);
+  const wire = tcp(Number(port), hostname);
+  wire.on('error', () => {}); // the host cuts it off
+  let heard = '';
+  wire.on('data', (bytes) => (heard += bytes.toString('latin1')));
+  wire.write(
+    `GET ${host.path}/?EIO=4&transport=websocket HTTP/1.1\r\nHost: ${hostname}\r\nUpgrade: websocket\r\n` +
+      'Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+  );
+  await until(() => heard.includes('pingInterval'));
+  wire.write(frame(`40${JSON.stringify({ token: hs256(host.secret, { sub: user }) })}`));
+  await until(() => heard.includes('40{"sid"'));
+  wire.pause();
+  return wire;
+}
+
+const metric = async (name) => {
+  const line = (await (await fetch(`${host.admin}/metrics`)).text()).split('\n').find((line) => line.startsWith(`${name} `));
+  return line ? Number(line.split(' ')[1]) : 0;
+};
+const answers = () => metric('rpc_calls_total{result="success"}');
+const sockets = async () => (await (await fetch(`${host.admin}/health`)).json()).sockets;
+
+test('a client that does not read its answers is disconnected, others are served on', async () => {
+  const user = newUser();
+  await daemon(host, { user, methods: ['m'], handler: () => RESULT });
+  const other = await connect(host, { user });
+  const slow = await mute(user);
+  assert.equal(await sockets(), 3);
+  // A few at a time: it is the answers that nobody reads, not a flood of calls. The kernel takes some megabytes of them.
+  const shed = async () => (await metric('pointwork_slow_consumers_total')) === 1;
+  for (let round = 0; round < ROUNDS_MAX && !(await shed()); round += 1) {
+    const answered = await answers();
+    for (let id = 0; id < CALLS_A_ROUND; id += 1) slow.write(frame(`42${id}["rpc-call",{"method":"m"}]`));
+    await until(async () => (await answers()) === answered + CALLS_A_ROUND || (await shed()));
+  }
+  assert.ok(await shed());
+  assert.deepEqual(await within(call(other, 'm', 0)), succeeded(RESULT));
+  await until(async () => (await sockets()) === 2);
+  assert.deepEqual(await within(call(other, 'm', 0)), succeeded(RESULT));
+  assert.equal(await metric('pointwork_slow_consumers_total'), 1, 'it is counted once');
+  slow.destroy();
+});
