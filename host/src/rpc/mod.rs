@@ -1,8 +1,9 @@
 //! The RPC layer: feeds clients' events to the call machine and carries out what it says.
 //!
-//! A user's sockets, methods and calls live in one shard, a [`pointwork_core::Switchboard`] behind a mutex. An event is handled where it
-//! arrives: the shard is locked, the machine takes the event, its commands are read off, the lock is let go, and only
-//! then are the commands carried out. Policies are asked outside the lock, so a slow one holds up its own call alone.
+//! A user's sockets, methods and calls live in one shard, a [`pointwork_core::Switchboard`] behind a mutex. An event is
+//! handled where it arrives: the shard is locked, the machine takes the event, its commands are read off, the lock is
+//! let go, and only then are the commands carried out. Policies are asked outside the lock, so a slow one holds up its
+//! own call alone.
 
 mod carry;
 mod held;
