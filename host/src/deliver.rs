@@ -4,7 +4,6 @@ use std::{
     future::Future,
     pin::pin,
     task::{Context, Poll, Waker},
-    time::Duration,
 };
 
 use serde::Serialize;
@@ -13,6 +12,8 @@ use socketioxide::{
     extract::{AckSender, SocketRef},
     operators::BroadcastOperators,
 };
+
+use crate::shed::cut_off;
 
 /// Emits `event` to what `to` selects.
 ///
@@ -46,28 +47,10 @@ pub(crate) fn tell<T: Serialize + ?Sized>(socket: &SocketRef, event: &str, data:
 }
 
 /// Something could not be sent. A client that does not read has a full buffer; it must not go on believing that it
-/// misses nothing, so it is disconnected: it comes back and starts afresh.
+/// misses nothing, so it is cut off.
 pub(crate) fn undelivered(socket: &SocketRef, error: &SendError) {
     metrics::counter!("pointwork_deliveries_failed_total").increment(1);
-    if !matches!(error, SendError::Socket(SocketError::InternalChannelFull)) {
-        return;
+    if matches!(error, SendError::Socket(SocketError::InternalChannelFull)) {
+        cut_off(socket);
     }
-    if socket.extensions.insert(Shed).is_some() {
-        return;
-    }
-    metrics::counter!("pointwork_slow_consumers_total").increment(1);
-    tracing::info!(socket = %socket.id, "a client does not keep up and is disconnected");
-    let socket = socket.clone();
-    tokio::spawn(async move {
-        // The farewell needs a place in the same buffer. A connection that takes nothing more is ended by the kernel.
-        while let Err(SocketError::InternalChannelFull) = socket.clone().disconnect() {
-            tokio::time::sleep(FAREWELL_INTERVAL).await;
-        }
-    });
 }
-
-const FAREWELL_INTERVAL: Duration = Duration::from_millis(50);
-
-/// Marks a socket that is being disconnected for not keeping up.
-#[derive(Clone)]
-struct Shed;

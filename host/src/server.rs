@@ -3,9 +3,8 @@
 use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context;
-use axum::{Router, serve::ListenerExt};
+use axum::{Router, middleware};
 use pointwork_core::Settings;
-use socket2::SockRef;
 use socketioxide::{ParserConfig, SocketIo, layer::SocketIoLayer};
 use tokio::{
     net::TcpListener,
@@ -18,10 +17,12 @@ use crate::{
     admin::{self, Admin},
     auth::Verifier,
     config::{Config, CorsOrigins, ListenConfig, RpcConfig},
+    line::{Lines, Scissors},
     policies::Policies,
     policy_dir::PolicyDir,
     root,
     rpc::{Rpc, RpcSettings},
+    shed::{Upgrades, note_upgrade},
     telemetry::Metrics,
 };
 
@@ -66,12 +67,15 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
         socketio: format!("http://{}{}", listener.local_addr()?, config.listen.path),
         admin: format!("http://{}", admin_listener.local_addr()?),
     };
-    let app = Router::new().layer(layer).layer(cors(&config.listen));
+    let app = Router::new()
+        .layer(layer)
+        .layer(cors(&config.listen))
+        .layer(middleware::from_fn_with_state(Upgrades::default(), note_upgrade));
     let admin = admin::router(Admin { io: io.clone(), policies, metrics, token: config.admin.token.clone() });
 
-    let unread_max = config.listen.ping_timeout_ms.as_millis();
+    let lines = Lines::new(listener, silence_max(&config.listen));
     let (stop, _) = watch::channel(false);
-    let sockets = tokio::spawn(serve_sockets(listener, app, unread_max, stopped(&stop)));
+    let sockets = tokio::spawn(serve_sockets(lines, app, stopped(&stop)));
     let admin = tokio::spawn(serve_admin(admin_listener, admin, stopped(&stop)));
     tracing::info!(socketio = listening.socketio, admin = listening.admin, "listening");
     ready(&listening);
@@ -119,7 +123,12 @@ fn rpc_settings(rpc: &RpcConfig) -> RpcSettings {
         method_bytes_max: rpc.method_bytes_max.as_usize(),
         ..Settings::default()
     };
-    RpcSettings { call_timeout: rpc.call_timeout_ms.as_millis(), calls_max: rpc.calls_max.as_usize(), limits }
+    RpcSettings {
+        call_timeout: rpc.call_timeout_ms.as_millis(),
+        calls_max: rpc.calls_max.as_usize(),
+        request_bytes_max: rpc.request_bytes_max.as_usize(),
+        limits,
+    }
 }
 
 /// The field's clients send credentials from any origin, so the origin is mirrored: `*` is not allowed with credentials.
@@ -135,25 +144,19 @@ fn cors(listen: &ListenConfig) -> CorsLayer {
         .allow_methods(AllowMethods::mirror_request())
 }
 
+/// An engine's client answers a ping of every interval, and a poll never lasts longer than one. A little more, so that the engine
+/// is the one that notices whenever it can.
+fn silence_max(listen: &ListenConfig) -> Duration {
+    listen.ping_interval_ms.as_millis() + listen.ping_timeout_ms.as_millis() + Duration::from_secs(1)
+}
+
 async fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.with_context(|| format!("{setting}: cannot listen on {address}"))
 }
 
-/// `unread_max`: how long a client may leave what was sent to it unread.
-async fn serve_sockets(
-    listener: TcpListener,
-    app: Router,
-    unread_max: Duration,
-    stopped: impl Future<Output = ()> + Send + 'static,
-) {
-    let listener = listener.tap_io(move |connection| {
-        // Packets are small and waited for.
-        let _ = connection.set_nodelay(true);
-        // The engine's own ping timeout does not end a connection in the midst of a write, and a peer that is there but
-        // does not read can hold one up for ever. The kernel ends it.
-        let _ = SockRef::from(&*connection).set_tcp_user_timeout(Some(unread_max));
-    });
-    if let Err(error) = axum::serve(listener, app).with_graceful_shutdown(stopped).await {
+async fn serve_sockets(lines: Lines, app: Router, stopped: impl Future<Output = ()> + Send + 'static) {
+    let app = app.into_make_service_with_connect_info::<Scissors>();
+    if let Err(error) = axum::serve(lines, app).with_graceful_shutdown(stopped).await {
         tracing::error!(%error, "the Socket.IO listener failed");
     }
 }

@@ -1,14 +1,18 @@
 //! What clients send and get, as serde types that pass any JSON and any binary through unchanged.
 
-use std::fmt;
+use std::{borrow::Cow, convert::Infallible, fmt, sync::Arc};
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
     de::{SeqAccess, Visitor},
     ser::SerializeTuple,
 };
-use socketioxide::{adapter::Adapter, extract::TryData, handler::FromMessageParts, socket::Socket};
-use std::{convert::Infallible, sync::Arc};
+use socketioxide::{
+    adapter::Adapter,
+    extract::TryData,
+    handler::{FromMessageParts, Value},
+    socket::Socket,
+};
 
 /// The arguments of an event or of an acknowledgement, however many there are.
 ///
@@ -17,12 +21,19 @@ use std::{convert::Infallible, sync::Arc};
 pub struct Args(pub Vec<rmpv::Value>);
 
 impl Args {
-    /// Whether they hold a stand-in for an attachment beside real attachments. No honest client sends that, and whoever it was
-    /// passed on to would be cut off by its own parser.
-    #[must_use]
-    pub fn are_forged(&self) -> bool {
-        let any = |is: fn(&rmpv::Value) -> bool| self.0.iter().any(|arg| contains(arg, is));
-        any(rmpv::Value::is_bin) && any(is_placeholder)
+    /// The arguments, unless no client's parser would take them.
+    ///
+    /// # Errors
+    /// When they hold a stand-in for an attachment beside real attachments, which no honest client sends, or more attachments
+    /// than a client takes: whoever they were passed on to would be cut off by its own parser.
+    pub fn fit(self) -> Result<Self, Unfit> {
+        let count = |is: fn(&rmpv::Value) -> bool| self.0.iter().map(|arg| count(arg, is)).sum::<usize>();
+        match count(|value| matches!(value, rmpv::Value::Binary(_))) {
+            0 => Ok(self),
+            attachments if attachments > ATTACHMENTS_MAX => Err(Unfit::TooManyAttachments),
+            _ if count(is_placeholder) > 0 => Err(Unfit::Malformed),
+            _ => Ok(self),
+        }
     }
 
     /// The first argument; `undefined` in JavaScript when there is none.
@@ -67,30 +78,45 @@ fn is_placeholder(value: &rmpv::Value) -> bool {
     value.as_map().is_some_and(|entries| entries.iter().any(|(name, _)| name.as_str() == Some("_placeholder")))
 }
 
-/// Whether `is` holds for the value or anything in it. As deep as the parser lets a packet be, 128.
-fn contains(value: &rmpv::Value, is: fn(&rmpv::Value) -> bool) -> bool {
-    is(value)
-        || match value {
-            rmpv::Value::Array(values) => values.iter().any(|value| contains(value, is)),
-            rmpv::Value::Map(entries) => entries.iter().any(|(_, value)| contains(value, is)),
-            _ => false,
-        }
+/// How many values `is` holds for, in the value and all that is in it. As deep as the parser lets a packet be, 128.
+fn count(value: &rmpv::Value, is: fn(&rmpv::Value) -> bool) -> usize {
+    let inner = match value {
+        rmpv::Value::Array(values) => values.iter().map(|value| count(value, is)).sum(),
+        rmpv::Value::Map(entries) => entries.iter().map(|(_, value)| count(value, is)).sum(),
+        _ => 0,
+    };
+    inner + usize::from(is(value))
 }
 
-/// An event as it came in: its arguments, or `None` when they are nested too deeply or refer to attachments that are
-/// not there.
+/// What the parser of `socket.io-client` takes in one packet.
+const ATTACHMENTS_MAX: usize = 10;
+
+/// Why arguments cannot be used, as the sender is told. Not in the seed's table: Node would have closed the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// Nested too deeply, no valid JSON, or with attachments that are not there.
+    #[error("Invalid parameters: malformed or nested too deeply")]
+    Malformed,
+    /// More than a client takes in one packet.
+    #[error("Invalid parameters: more than 10 binary attachments")]
+    TooManyAttachments,
+}
+
+/// An event as it came in.
 pub struct Incoming {
-    /// All arguments.
-    pub args: Option<Args>,
+    /// All arguments, if they are of use.
+    pub args: Result<Args, Unfit>,
     /// Size of the packet's text, without binary attachments.
     pub bytes: u32,
+    /// Size of the packet with its attachments.
+    pub size_bytes: usize,
 }
 
 impl Incoming {
     /// The first argument, if it could be read and there is one.
     #[must_use]
     pub fn into_first(self) -> Option<rmpv::Value> {
-        self.args?.into_first()
+        self.args.ok()?.into_first()
     }
 }
 
@@ -99,21 +125,24 @@ impl<A: Adapter> FromMessageParts<A> for Incoming {
 
     fn from_message_parts(
         socket: &Arc<Socket<A>>,
-        value: &mut socketioxide::handler::Value,
+        value: &mut Value,
         ack_id: &Option<i64>,
     ) -> Result<Self, Infallible> {
-        let bytes = value.as_str().map_or(0, |text| text.len());
+        let (bytes, attached_bytes) = match value {
+            Value::Str(text, attached) => (text.len(), attached.iter().flatten().map(|bytes| bytes.len()).sum()),
+            Value::Bytes(bytes) => (bytes.len(), 0),
+        };
         let TryData(args) = TryData::<Args>::from_message_parts(socket, value, ack_id)?;
-        let args = args.ok().filter(|args| !args.are_forged());
-        Ok(Self { args, bytes: u32::try_from(bytes).unwrap_or(u32::MAX) })
+        let args = args.map_err(|_| Unfit::Malformed).and_then(Args::fit);
+        Ok(Self { args, bytes: u32::try_from(bytes).unwrap_or(u32::MAX), size_bytes: bytes + attached_bytes })
     }
 }
 
-/// Takes the value of `key` out of a map; `None` when `value` is no map or has no such key.
+/// Takes the value of `key` out of a map, the last one as in JavaScript; `None` when `value` is no map or has no such key.
 pub(crate) fn take(value: &mut rmpv::Value, key: &str) -> Option<rmpv::Value> {
     let rmpv::Value::Map(entries) = value else { return None };
-    let at = entries.iter().position(|(name, _)| name.as_str() == Some(key))?;
-    Some(entries.swap_remove(at).1)
+    let at = entries.iter().rposition(|(name, _)| name.as_str() == Some(key))?;
+    Some(entries.remove(at).1)
 }
 
 /// The answer to an `rpc-call`.
@@ -123,7 +152,7 @@ pub(crate) struct Answer {
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "bare")]
     result: Option<rmpv::Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'static str>,
+    error: Option<Cow<'static, str>>,
 }
 
 impl Answer {
@@ -135,8 +164,8 @@ impl Answer {
 
     /// `{ok: false, error}`.
     #[must_use]
-    pub(crate) fn error(error: &'static str) -> Self {
-        Self { ok: false, result: None, error: Some(error) }
+    pub(crate) fn error(error: impl Into<Cow<'static, str>>) -> Self {
+        Self { ok: false, result: None, error: Some(error.into()) }
     }
 }
 
@@ -177,10 +206,17 @@ mod tests {
     #[test]
     fn a_stand_in_beside_an_attachment_is_forged() {
         let stand_in = args(serde_json::json!([{"a": [{"_placeholder": true, "num": 99}]}]));
-        assert!(!stand_in.are_forged(), "without attachments it is an object like any other");
-        let attachment = Args(vec![rmpv::Value::Array(vec![rmpv::Value::Binary(vec![1])])]);
-        assert!(!attachment.are_forged());
-        assert!(Args([stand_in.0, attachment.0].concat()).are_forged());
+        assert!(stand_in.clone().fit().is_ok(), "without attachments it is an object like any other");
+        let attachment = Args(vec!["text".into(), rmpv::Value::Array(vec![rmpv::Value::Binary(vec![1])])]);
+        assert!(attachment.clone().fit().is_ok());
+        assert_eq!(Args([stand_in.0, attachment.0].concat()).fit(), Err(Unfit::Malformed));
+    }
+
+    #[test]
+    fn attachments_are_as_many_as_a_client_takes() {
+        let attachments = |count| Args(vec![rmpv::Value::Array(vec![rmpv::Value::Binary(vec![1]); count])]);
+        assert!(attachments(ATTACHMENTS_MAX).fit().is_ok());
+        assert_eq!(attachments(ATTACHMENTS_MAX + 1).fit(), Err(Unfit::TooManyAttachments));
     }
 
     #[test]
@@ -199,5 +235,7 @@ mod tests {
         assert_eq!(take(&mut body, "method"), Some("m".into()));
         assert_eq!(take(&mut body, "method"), None);
         assert_eq!(take(&mut rmpv::Value::Nil, "method"), None);
+        let mut twice = rmpv::Value::Map(vec![("a".into(), 1.into()), ("a".into(), 2.into())]);
+        assert_eq!(take(&mut twice, "a"), Some(2.into()));
     }
 }

@@ -215,6 +215,17 @@ for (const transport of TRANSPORTS) {
       }
     });
 
+    test('more attachments than a client takes are refused, whichever way they go', async () => {
+      const user = newUser();
+      const buffers = (count) => Array.from({ length: count }, () => Buffer.from('x'));
+      await daemon(host, { user, transport, methods: ['m'], handler: ({ params }) => buffers(params.length ?? params) });
+      const caller = await connect(host, { user, transport });
+      assert.deepEqual(await call(caller, 'm', buffers(10)), succeeded(buffers(10)));
+      assert.deepEqual(await call(caller, 'm', buffers(11)), failed('Invalid parameters: more than 10 binary attachments'));
+      assert.deepEqual(await call(caller, 'm', 11), failed('Internal error'));
+      assert.deepEqual(await call(caller, 'm', 1), succeeded(buffers(1)));
+    });
+
     test('any JSON goes through unchanged', async () => {
       const user = newUser();
       await daemon(host, { user, transport, methods: ['m'], handler: ({ params }) => [params] });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { connect as tcp } from 'node:net';
 import { after, before, test } from 'node:test';
 import { startHost } from './host.mjs';
-import { call, closeSockets, connect, daemon, newUser, succeeded } from './sockets.mjs';
+import { call, closeSockets, connect, daemon, failed, newUser, succeeded } from './sockets.mjs';
 import { hs256 } from './tokens.mjs';
 import { until, within } from './waiting.mjs';
 
@@ -28,8 +28,8 @@ function frame(text) {
   return Buffer.concat([Buffer.from([...head, 0, 0, 0, 0]), payload]);
 }
 
-/** A connected Socket.IO client on a bare TCP connection, which is not read from once it is returned. */
-async function mute(user) {
+/** A connected Socket.IO client on a bare TCP connection, which is not read from once it has sent `last` and is returned. */
+async function mute(user, ...last) {
   const { hostname, port } = new URL(host.url);
   const wire = tcp(Number(port), hostname);
   wire.on('error', () => {}); // the host cuts it off
@@ -42,6 +42,7 @@ async function mute(user) {
   await until(() => heard.includes('pingInterval'));
   wire.write(frame(`40${JSON.stringify({ token: hs256(host.secret, { sub: user }) })}`));
   await until(() => heard.includes('40{"sid"'));
+  for (const text of last) wire.write(frame(text));
   wire.pause();
   return wire;
 }
@@ -72,4 +73,20 @@ test('a client that does not read its answers is disconnected, others are served
   assert.deepEqual(await within(call(other, 'm', 0)), succeeded(RESULT));
   assert.equal(await metric('pointwork_slow_consumers_total'), 1, 'it is counted once');
   slow.destroy();
+});
+
+test('a daemon that stops reading in the midst of a packet is gone with its ping timeout', async () => {
+  const user = newUser();
+  const caller = await connect(host, { user });
+  const before = await sockets();
+  const daemon = await mute(user, '42["rpc-register",{"method":"m"}]');
+  // Not enough packets to fill its buffer, and more bytes than the kernel takes.
+  const packet = JSON.stringify({ rooms: [`user:${user}`], event: 'update', args: ['x'.repeat(512 * 1024)] });
+  for (let sent = 0; sent < 40; sent += 1) {
+    await fetch(`${host.admin}/v1/emit`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: packet });
+  }
+  const answer = call(caller, 'm', 0, 30_000);
+  await until(async () => (await sockets()) === before);
+  assert.deepEqual(await answer, failed('RPC target disconnected'));
+  daemon.destroy();
 });

@@ -9,7 +9,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{Admin, refusal};
 use crate::{deliver::broadcast, wire::Args};
@@ -36,8 +36,11 @@ fn root() -> String {
     "/".to_owned()
 }
 
-pub(super) async fn emit(State(admin): State<Arc<Admin>>, body: Result<Json<Value>, JsonRejection>) -> Response {
-    let request = match body.map(|Json(body)| serde_json::from_value::<Emit>(body)) {
+pub(super) async fn emit(
+    State(admin): State<Arc<Admin>>,
+    body: Result<Json<Map<String, Value>>, JsonRejection>,
+) -> Response {
+    let request = match body.map(|Json(body)| serde_json::from_value::<Emit>(Value::Object(body))) {
         Ok(Ok(request)) => request,
         Ok(Err(error)) => return refusal(StatusCode::BAD_REQUEST, error.to_string()),
         Err(rejection) => return refusal(rejection.status(), rejection.body_text()),

@@ -32,7 +32,7 @@ enum Signal {
 /// A directory being watched; loads happen on its own thread, beside the serving ones.
 pub struct PolicyDir {
     signals: mpsc::Sender<Signal>,
-    watching: Option<(RecommendedWatcher, thread::JoinHandle<()>)>,
+    _watcher: Option<RecommendedWatcher>,
 }
 
 impl PolicyDir {
@@ -43,7 +43,7 @@ impl PolicyDir {
     /// When the directory cannot be watched.
     pub fn open(settings: &PolicyConfig, policies: Arc<Policies>) -> anyhow::Result<Self> {
         let (signals, received) = mpsc::channel();
-        let Some(dir) = &settings.dir else { return Ok(Self { signals, watching: None }) };
+        let Some(dir) = &settings.dir else { return Ok(Self { signals, _watcher: None }) };
         let mut watch = Watch {
             quiet: settings.quiet_ms.as_millis(),
             slots: SlotFiles::of(settings, dir),
@@ -53,23 +53,15 @@ impl PolicyDir {
         // The watcher first: what changes while the first load runs is seen after it.
         let watcher = if settings.watch { Some(watcher(dir, &watch.slots, signals.clone())?) } else { None };
         watch.load_at_start();
-        let watching = match watcher {
-            Some(watcher) => {
-                let thread = thread::Builder::new().name("policy-dir".into()).spawn(move || watch.run(&received))?;
-                Some((watcher, thread))
-            }
-            None => None,
-        };
-        Ok(Self { signals, watching })
+        if watcher.is_some() {
+            thread::Builder::new().name("policy-dir".into()).spawn(move || watch.run(&received))?;
+        }
+        Ok(Self { signals, _watcher: watcher })
     }
 
-    /// Stops watching; a load under way is finished first.
+    /// Stops watching. A load under way is not waited for: it may hang on a file system that does.
     pub fn close(self) {
         let _ = self.signals.send(Signal::Close);
-        if let Some((watcher, thread)) = self.watching {
-            drop(watcher);
-            let _ = thread.join();
-        }
     }
 }
 

@@ -9,15 +9,13 @@ use super::{
     file::{self, Seen},
     writers::Writers,
 };
-use pointwork_policy::SlotName;
+use pointwork_policy::{SlotName, WASM_MAX_BYTES};
 
 use crate::{
     config::{PolicyConfig, PolicyJson},
     policies::Policies,
 };
 
-/// Larger than any sensible policy; the engine has its own, equal bound.
-const MODULE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
 
 /// The state of module and configuration file.
@@ -96,7 +94,7 @@ impl SlotFiles {
         if files.0 == Seen::Nothing {
             return policies.unload(self.slot);
         }
-        let module = file::read(&self.module, MODULE_BYTES_MAX).map_err(|error| (&self.module, error));
+        let module = file::read(&self.module, WASM_MAX_BYTES as u64).map_err(|error| (&self.module, error));
         let read =
             module.and_then(|module| Ok((module, self.read_config(files.1).map_err(|e| (&self.config_file, e))?)));
         match read {

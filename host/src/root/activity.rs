@@ -72,8 +72,8 @@ mod tests {
     const NOW_MS: u64 = 1_800_000_000_000;
 
     fn alive(body: &serde_json::Value) -> Option<Activity> {
-        let args = serde_json::from_value::<Args>(serde_json::json!([body])).ok();
-        session_alive(Incoming { args, bytes: 0 }, NOW_MS)
+        let args = Ok(serde_json::from_value::<Args>(serde_json::json!([body])).expect("a list"));
+        session_alive(Incoming { args, bytes: 0, size_bytes: 0 }, NOW_MS)
     }
 
     #[test]

@@ -6,7 +6,7 @@ use pointwork_core::{
     Answer, AskId, CallId, Time,
     decision::{Absence, Call, Candidate, Doubt},
 };
-use socketioxide::extract::SocketRef;
+use socketioxide::{AckError, extract::SocketRef};
 
 use super::{Rpc, held::Held, shard::State};
 use crate::{
@@ -67,7 +67,7 @@ impl Rpc {
                 Vec::new()
             }
             Deed::WarnSeveral { user, method, count } => {
-                tracing::warn!(%user, %method, count, "several sockets registered one method");
+                tracing::warn!(?user, ?method, count, "several sockets registered one method");
                 Vec::new()
             }
         }
@@ -93,12 +93,10 @@ impl Rpc {
         let rpc = self.clone();
         let waiting = tokio::spawn(async move {
             let answer = answer.await;
-            rpc.drive_shard(index, |state, now| match answer {
-                Ok(args) if !args.are_forged() => state.switchboard.handle_result(call, args.into_first(), now),
-                unusable => {
-                    tracing::debug!(error = unusable.err().map(tracing::field::display), "no answer to an rpc-request");
-                    state.switchboard.handle_unanswerable(call, now);
-                }
+            rpc.drive_shard(index, |state, now| match answer.map(Args::fit) {
+                Ok(Ok(args)) => state.switchboard.handle_result(call, args.into_first(), now),
+                Ok(Err(_)) | Err(AckError::Decode(_)) => state.switchboard.handle_unusable(call, now),
+                Err(AckError::Timeout | AckError::Socket(_)) => state.switchboard.handle_unanswerable(call, now),
             });
         });
         let waiting = waiting.abort_handle();

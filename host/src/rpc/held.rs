@@ -1,11 +1,12 @@
 //! What the host holds for a call while the machine decides.
 
-use std::{sync::Arc, time::Instant};
+use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use pointwork_core::{Answer as Outcome, CallRefused, call::message};
 use socketioxide::extract::{AckSender, SocketRef};
-use tokio::{sync::OwnedSemaphorePermit, task::AbortHandle};
+use tokio::task::AbortHandle;
 
+use super::places::Place;
 use crate::{deliver::acknowledge, wire::Answer};
 
 /// What a caller asked for.
@@ -19,8 +20,7 @@ pub(super) struct Request {
 impl Request {
     /// Tells the caller why its call was not taken.
     pub(super) fn refuse(self, refused: CallRefused) {
-        metrics::counter!("rpc_calls_total", "result" => "refused").increment(1);
-        acknowledge(&self.caller, self.ack, &Answer::error(refused.message()));
+        refuse(&self.caller, self.ack, refused.message());
     }
 }
 
@@ -31,12 +31,12 @@ pub(super) struct Held {
     arrived: Instant,
     /// Awaits the daemon's answer; ends with the call.
     waiting: Option<AbortHandle>,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 impl Held {
     /// `key` stands for the user in a policy's input; `place` is one of the calls that may be open.
-    pub(super) fn new(request: Request, key: u64, place: OwnedSemaphorePermit) -> Self {
+    pub(super) fn new(request: Request, key: u64, place: Place) -> Self {
         Self { request, key, arrived: Instant::now(), waiting: None, _place: place }
     }
 
@@ -86,6 +86,12 @@ impl Held {
     }
 }
 
+/// Tells a caller why its call was not taken.
+pub(super) fn refuse(caller: &SocketRef, ack: AckSender, error: impl Into<Cow<'static, str>>) {
+    metrics::counter!("rpc_calls_total", "result" => "refused").increment(1);
+    acknowledge(caller, ack, &Answer::error(error));
+}
+
 /// How the call ended, as a metric's label.
 const fn label<R>(outcome: &Outcome<R>) -> &'static str {
     match outcome {
@@ -94,5 +100,6 @@ const fn label<R>(outcome: &Outcome<R>) -> &'static str {
         Outcome::SameSocket => "same_socket",
         Outcome::TargetDisconnected => "disconnected",
         Outcome::TimedOut => "timeout",
+        Outcome::Unusable => "unusable",
     }
 }

@@ -7,14 +7,26 @@
 
 mod carry;
 mod held;
+mod places;
 mod shard;
 
 use std::{
+    borrow::Cow,
     hash::{BuildHasher, RandomState},
     sync::Arc,
     time::{Duration, Instant},
 };
 
+use self::{
+    held::{Held, Request},
+    places::Places,
+    shard::Shard,
+};
+use crate::{
+    deliver::tell,
+    policies::Policies,
+    wire::{Incoming, take},
+};
 use pointwork_core::{
     CallRefused, Settings, SocketId, Time,
     call::message,
@@ -24,17 +36,6 @@ use pointwork_core::{
 use socketioxide::{
     extract::{AckSender, SocketRef},
     socket::Sid,
-};
-use tokio::sync::Semaphore;
-
-use self::{
-    held::{Held, Request},
-    shard::Shard,
-};
-use crate::{
-    deliver::{acknowledge, tell},
-    policies::Policies,
-    wire::{Answer, Incoming, take},
 };
 
 /// Shards of the directory and the calls: enough that two cores seldom meet on one.
@@ -47,6 +48,8 @@ pub struct RpcSettings {
     pub call_timeout: Duration,
     /// Calls that may be open at once, in all shards together.
     pub calls_max: usize,
+    /// What their requests may take together, in bytes as they came over the wire.
+    pub request_bytes_max: usize,
     /// Bounds of each shard; its own bound of calls is not used, for users are not spread evenly over the shards.
     pub limits: Settings,
 }
@@ -65,8 +68,7 @@ pub struct Rpc {
     hasher: RandomState,
     policies: Arc<Policies>,
     call_timeout: Duration,
-    /// One permit for each call that may be open.
-    places: Arc<Semaphore>,
+    places: Places,
     started: Instant,
 }
 
@@ -80,7 +82,7 @@ impl Rpc {
             hasher: RandomState::new(),
             policies,
             call_timeout: settings.call_timeout,
-            places: Arc::new(Semaphore::new(settings.calls_max.min(Semaphore::MAX_PERMITS))),
+            places: Places::new(settings.calls_max, settings.request_bytes_max),
             started: Instant::now(),
         });
         (0..SHARDS).for_each(|index| shard::keep_time(&rpc, index));
@@ -149,20 +151,14 @@ impl Rpc {
 
     /// `rpc-call {method, params}`, answered through `ack`.
     pub fn call(self: &Arc<Self>, socket: &SocketRef, party: &Party, incoming: Incoming, ack: AckSender) {
-        let bytes = incoming.bytes;
-        let Some(mut args) = incoming.args else { return acknowledge(socket, ack, &Answer::error(MALFORMED)) };
-        let mut body = if args.0.is_empty() { rmpv::Value::Nil } else { args.0.swap_remove(0) };
-        let method = match take(&mut body, "method") {
-            Some(rmpv::Value::String(method)) => method.into_str().filter(|method| !method.is_empty()),
-            _ => None,
+        let (bytes, size_bytes) = (incoming.bytes, incoming.size_bytes);
+        let (method, params) = match method_and_params(incoming) {
+            Ok(asked) => asked,
+            Err(error) => return held::refuse(socket, ack, error),
         };
-        let Some(method) = method else { return acknowledge(socket, ack, &Answer::error(message::METHOD_REQUIRED)) };
         let method: Arc<str> = method.into();
-        let request =
-            Request { caller: socket.clone(), ack, method: method.clone(), params: take(&mut body, "params") };
-        let Ok(place) = self.places.clone().try_acquire_owned() else {
-            return request.refuse(CallRefused::TooManyCalls);
-        };
+        let request = Request { caller: socket.clone(), ack, method: method.clone(), params };
+        let Some(place) = self.places.take(size_bytes) else { return request.refuse(CallRefused::TooManyCalls) };
         let mut held = Some(Held::new(request, party.key, place));
         let refused = self.drive_shard(party.shard, |shard, now| {
             let call = shard.switchboard.handle_call(id(socket.id), method, bytes, self.call_timeout, now)?;
@@ -196,8 +192,16 @@ fn refuse(socket: &SocketRef, what: &str, error: &str) {
     tell(socket, "rpc-error", &serde_json::json!({ "type": what, "error": error }));
 }
 
-/// Not in the seed's table: Node would have closed the connection.
-const MALFORMED: &str = "Invalid parameters: malformed or nested too deeply";
+/// What a call asks for; the error is what its caller is told.
+fn method_and_params(incoming: Incoming) -> Result<(String, Option<rmpv::Value>), Cow<'static, str>> {
+    let mut body = incoming.args.map_err(|unfit| unfit.to_string())?.into_first().unwrap_or(rmpv::Value::Nil);
+    let method = match take(&mut body, "method") {
+        Some(rmpv::Value::String(method)) => method.into_str().filter(|method| !method.is_empty()),
+        _ => None,
+    };
+    let method = method.ok_or(message::METHOD_REQUIRED)?;
+    Ok((method, take(&mut body, "params")))
+}
 
 /// A socket's id as the machine knows it.
 fn id(sid: Sid) -> SocketId {

@@ -55,6 +55,8 @@ pub enum Answer<R> {
     TargetDisconnected,
     /// The call's deadline passed, or the request could not be answered any more.
     TimedOut,
+    /// The daemon answered what cannot be passed on.
+    Unusable,
 }
 
 impl<R> Answer<R> {
@@ -66,6 +68,7 @@ impl<R> Answer<R> {
             Answer::SameSocket => Some(message::SAME_SOCKET),
             Answer::TargetDisconnected => Some(message::TARGET_DISCONNECTED),
             Answer::TimedOut => Some(message::TIMED_OUT),
+            Answer::Unusable => Some(message::INTERNAL),
         }
     }
 }
@@ -206,6 +209,7 @@ mod tests {
         assert_eq!(Answer::<()>::SameSocket.error(), Some("Cannot call RPC on the same socket"));
         assert_eq!(Answer::<()>::TargetDisconnected.error(), Some("RPC target disconnected"));
         assert_eq!(Answer::<()>::TimedOut.error(), Some("operation has timed out"));
+        assert_eq!(Answer::<()>::Unusable.error(), Some("Internal error"));
     }
 
     #[test]

@@ -108,11 +108,20 @@ impl<R> Switchboard<R> {
 
     /// The target answered the request of the call, be it in doubt or not. Dropped if the call has ended.
     pub fn handle_result(&mut self, id: CallId, result: R, now: Time) {
+        self.handle_answer(id, Answer::Result(result), now);
+    }
+
+    /// The target answered, but what it answered cannot be passed on.
+    pub fn handle_unusable(&mut self, id: CallId, now: Time) {
+        self.handle_answer(id, Answer::Unusable, now);
+    }
+
+    fn handle_answer(&mut self, id: CallId, answer: Answer<R>, now: Time) {
         let now = self.advance(now);
         let Some(call) = self.calls.get(&id) else { return };
         let Stage::InFlight(flight) = &call.stage else { return };
         self.directory.answered(flight.target, now.saturating_since(flight.sent), now);
-        self.settle(id, Answer::Result(result));
+        self.settle(id, answer);
     }
 
     /// No answer can come any more: the request could not be sent, or the acknowledgement ended without one.

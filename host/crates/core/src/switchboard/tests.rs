@@ -51,6 +51,18 @@ fn a_second_result_and_late_verdicts_change_nothing() {
 }
 
 #[test]
+fn an_answer_that_cannot_be_passed_on_ends_the_call_at_once() {
+    let mut line = Line::served();
+    let call = line.call_in_flight();
+    line.pass(7);
+    line.board.handle_unusable(call, line.now);
+    line.answered(call, Answer::Unusable);
+    line.call();
+    let (_, _, candidates) = line.candidates();
+    assert_eq!((candidates[0].answer_us, candidates[0].unanswered), (7_000, 0), "the daemon did answer");
+}
+
+#[test]
 fn a_result_before_the_request_was_sent_is_no_result() {
     let mut line = Line::served();
     let call = line.call();

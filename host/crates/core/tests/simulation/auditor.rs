@@ -141,6 +141,7 @@ impl Auditor {
                 assert_eq!(known.emitted, None, "{call:?} was sent and cannot have been unavailable");
             }
             Answer::TimedOut => {}
+            Answer::Unusable => panic!("no daemon of the simulation answers what cannot be passed on"),
         }
         self.end(call, answer.error().unwrap_or("result"));
     }

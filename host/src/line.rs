@@ -1,0 +1,242 @@
+//! A client's TCP connection, which ends by itself when nothing is heard of the client, and which the host can cut.
+//!
+//! The engine has a ping timeout of its own, but it takes effect between two packets only: a client that reads slowly, or not
+//! at all, holds up the write of one for as long as it likes, and with it the news that the client is gone. And what the
+//! host says at the level of Socket.IO needs room in the very buffer that such a client does not empty.
+
+use std::{
+    future::Future,
+    io,
+    net::SocketAddr,
+    pin::Pin,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use axum::{
+    extract::connect_info::Connected,
+    serve::{IncomingStream, Listener},
+};
+use futures_util::task::AtomicWaker;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::{TcpListener, TcpStream},
+    time::{Instant, Sleep, sleep},
+};
+
+/// Accepts connections as [`Line`]s.
+pub(crate) struct Lines {
+    listener: TcpListener,
+    silence_max: Duration,
+}
+
+impl Lines {
+    /// `silence_max`: after how long without a byte from the client its connection ends.
+    pub(crate) fn new(listener: TcpListener, silence_max: Duration) -> Self {
+        Self { listener, silence_max }
+    }
+}
+
+impl Listener for Lines {
+    type Io = Line;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Line, SocketAddr) {
+        let (stream, peer) = Listener::accept(&mut self.listener).await;
+        // Packets are small and waited for.
+        let _ = stream.set_nodelay(true);
+        (Line::new(stream, self.silence_max), peer)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+}
+
+/// A client's connection.
+pub(crate) struct Line {
+    stream: TcpStream,
+    scissors: Scissors,
+    silence_max: Duration,
+    heard: Instant,
+    /// Goes off when the client may have been silent for too long; moved on only then, not with every packet.
+    alarm: Pin<Box<Sleep>>,
+}
+
+impl Line {
+    fn new(stream: TcpStream, silence_max: Duration) -> Self {
+        let alarm = Box::pin(sleep(silence_max));
+        Self { stream, scissors: Scissors::default(), silence_max, heard: Instant::now(), alarm }
+    }
+
+    fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        send: impl FnOnce(Pin<&mut TcpStream>, &mut Context<'_>) -> Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        self.scissors.0.writer.register(cx.waker());
+        self.scissors.check()?;
+        let sent = send(Pin::new(&mut self.stream), cx);
+        if sent.is_pending() {
+            // The engine stops reading when its own ping timeout is over, and then waits for this write.
+            self.mind_silence(cx);
+            self.scissors.check()?;
+        }
+        sent
+    }
+
+    /// Cuts the line if the client has been silent for too long; otherwise has whoever waits woken when it will have been.
+    fn mind_silence(&mut self, cx: &mut Context<'_>) {
+        while self.alarm.as_mut().poll(cx).is_ready() {
+            let end = self.heard + self.silence_max;
+            if end <= Instant::now() {
+                metrics::counter!("pointwork_silent_connections_total").increment(1);
+                return self.scissors.cut();
+            }
+            self.alarm.as_mut().reset(end);
+        }
+    }
+}
+
+impl AsyncRead for Line {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let line = self.get_mut();
+        line.scissors.0.reader.register(cx.waker());
+        line.mind_silence(cx);
+        line.scissors.check()?;
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut line.stream).poll_read(cx, buf))?;
+        if buf.filled().len() > before {
+            line.heard = Instant::now();
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Line {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.get_mut().poll_send(cx, |stream, cx| stream.poll_write(cx, bytes))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.get_mut().poll_send(cx, |stream, cx| stream.poll_write_vectored(cx, slices))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
+    }
+}
+
+/// Cuts one line, from wherever. Every request that comes over the line carries them in its extensions.
+#[derive(Clone, Default)]
+pub(crate) struct Scissors(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    is_cut: AtomicBool,
+    reader: AtomicWaker,
+    writer: AtomicWaker,
+}
+
+impl Scissors {
+    /// Ends the connection as if the network had: whoever reads or writes gets an error, and the client reconnects.
+    pub(crate) fn cut(&self) {
+        self.0.is_cut.store(true, Ordering::Release);
+        self.0.reader.wake();
+        self.0.writer.wake();
+    }
+
+    /// A way to cut the line that does not outlive it.
+    pub(crate) fn downgrade(&self) -> WeakScissors {
+        WeakScissors(Arc::downgrade(&self.0))
+    }
+
+    fn check(&self) -> io::Result<()> {
+        if self.0.is_cut.load(Ordering::Acquire) { Err(io::ErrorKind::ConnectionAborted.into()) } else { Ok(()) }
+    }
+}
+
+/// [`Scissors`] that do not keep anything of the line.
+pub(crate) struct WeakScissors(Weak<Shared>);
+
+impl WeakScissors {
+    /// Whether there still is a line.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+
+    /// Cuts the line; false when there is none any more.
+    pub(crate) fn cut(&self) -> bool {
+        self.0.upgrade().map(|shared| Scissors(shared).cut()).is_some()
+    }
+}
+
+impl Connected<IncomingStream<'_, Lines>> for Scissors {
+    fn connect_info(stream: IncomingStream<'_, Lines>) -> Self {
+        stream.io().scissors.clone()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    async fn lines(silence_max: Duration) -> (Line, TcpStream) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (line, _) = Lines::new(listener, silence_max).accept().await;
+        (line, client)
+    }
+
+    #[tokio::test]
+    async fn a_cut_ends_a_read_and_a_write_that_wait() {
+        let (line, _client) = lines(Duration::from_secs(3_600)).await;
+        let scissors = line.scissors.clone();
+        let (mut reader, mut writer) = tokio::io::split(line);
+        let reading = tokio::spawn(async move { reader.read_u8().await });
+        // More than the kernel takes, and nobody reads it.
+        let writing = tokio::spawn(async move { writer.write_all(&vec![0; 64 << 20]).await });
+        tokio::task::yield_now().await;
+        scissors.cut();
+        assert_eq!(reading.await.unwrap().unwrap_err().kind(), io::ErrorKind::ConnectionAborted);
+        assert_eq!(writing.await.unwrap().unwrap_err().kind(), io::ErrorKind::ConnectionAborted);
+    }
+
+    #[tokio::test]
+    async fn silence_ends_a_write_that_nobody_reads_beside() {
+        let (mut line, _client) = lines(Duration::from_millis(50)).await;
+        let written = line.write_all(&vec![0; 64 << 20]).await;
+        assert_eq!(written.unwrap_err().kind(), io::ErrorKind::ConnectionAborted);
+    }
+
+    #[tokio::test]
+    async fn silence_ends_a_connection_and_a_word_prolongs_it() {
+        let (mut line, mut client) = lines(Duration::from_millis(50)).await;
+        client.write_all(b"x").await.unwrap();
+        assert_eq!(line.read_u8().await.unwrap(), b'x');
+        let heard = line.heard;
+        assert_eq!(line.read_u8().await.unwrap_err().kind(), io::ErrorKind::ConnectionAborted);
+        assert!(heard.elapsed() >= Duration::from_millis(50));
+    }
+}

@@ -1,0 +1,51 @@
+//! How many calls may be open at once on this replica, and how much memory their requests may take.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Requests are weighed in these, so that a semaphore's permits suffice.
+const WEIGHT_BYTES: usize = 1_024;
+
+/// The places for calls.
+pub(super) struct Places {
+    calls: Arc<Semaphore>,
+    weights: Arc<Semaphore>,
+}
+
+/// A call's place, given back when it is dropped.
+pub(super) struct Place {
+    _call: OwnedSemaphorePermit,
+    _weight: OwnedSemaphorePermit,
+}
+
+impl Places {
+    pub(super) fn new(calls_max: usize, request_bytes_max: usize) -> Self {
+        let semaphore = |permits: usize| Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS)));
+        Self { calls: semaphore(calls_max), weights: semaphore(request_bytes_max / WEIGHT_BYTES) }
+    }
+
+    /// A place for a call whose request has so many bytes; `None` when there is none.
+    pub(super) fn take(&self, size_bytes: usize) -> Option<Place> {
+        let weight = u32::try_from(size_bytes / WEIGHT_BYTES + 1).ok()?;
+        Some(Place {
+            _call: self.calls.clone().try_acquire_owned().ok()?,
+            _weight: self.weights.clone().try_acquire_many_owned(weight).ok()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_bounded_by_number_and_by_weight() {
+        let places = Places::new(2, 10 * WEIGHT_BYTES);
+        let (first, second) = (places.take(0), places.take(0));
+        assert!(first.is_some() && second.is_some() && places.take(0).is_none());
+        drop(first);
+        assert!(places.take(9 * WEIGHT_BYTES).is_none(), "one of ten is taken, and this weighs ten");
+        assert!(places.take(8 * WEIGHT_BYTES).is_some());
+    }
+}
