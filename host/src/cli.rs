@@ -4,9 +4,15 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use pointwork_policy::SlotName;
 
 use crate::config::{Assignment, ConfigError, Sources};
 use crate::token::TokenRequest;
+
+fn slot_name(text: &str) -> Result<SlotName, String> {
+    let found = SlotName::ALL.into_iter().find(|slot| slot.as_str() == text);
+    found.ok_or_else(|| format!("must be one of {}", SlotName::ALL.map(SlotName::as_str).join(", ")))
+}
 
 /// A Socket.IO host whose routing decisions are WebAssembly policies, swapped while it serves.
 #[derive(Parser, Debug)]
@@ -38,8 +44,11 @@ pub enum Command {
 /// What can be done with policies.
 #[derive(Subcommand, Debug, Clone)]
 pub enum PolicyCommand {
-    /// Load policy files as the host would and say what they are
+    /// Load policy files as the host would, each with the JSON file beside it, and say what they are
     Check {
+        /// The slot that they are meant for
+        #[arg(long, value_parser = slot_name)]
+        slot: Option<SlotName>,
         /// The policies' files
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
@@ -187,9 +196,13 @@ mod tests {
     #[test]
     fn a_check_needs_files() {
         let given = cli("pointwork policy check a.wasm b.wasm").unwrap();
-        let Some(Command::Policy(PolicyCommand::Check { files })) = given.command else { panic!("{given:?}") };
+        let Some(Command::Policy(PolicyCommand::Check { files, slot: None })) = given.command else {
+            panic!("{given:?}")
+        };
         assert_eq!(files, [PathBuf::from("a.wasm"), PathBuf::from("b.wasm")]);
         assert!(cli("pointwork policy check").is_err());
+        assert!(cli("pointwork policy check --slot settle a.wasm").is_ok());
+        assert!(cli("pointwork policy check --slot sale a.wasm").is_err());
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod identity;
 mod line;
 mod lock;
 pub mod policies;
+pub mod policy_check;
 pub mod policy_dir;
 pub mod root;
 pub mod rpc;

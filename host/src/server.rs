@@ -126,7 +126,7 @@ fn rpc_settings(rpc: &RpcConfig) -> RpcSettings {
     RpcSettings {
         call_timeout: rpc.call_timeout_ms.as_millis(),
         calls_max: rpc.calls_max.as_usize(),
-        request_bytes_max: rpc.request_bytes_max.as_usize(),
+        request_memory_max: rpc.request_memory_mib.as_usize() << 20,
         limits,
     }
 }

@@ -88,6 +88,18 @@ fn count(value: &rmpv::Value, is: fn(&rmpv::Value) -> bool) -> usize {
     inner + usize::from(is(value))
 }
 
+/// About how much memory the value takes: a number of one digit takes many times its text.
+pub(crate) fn memory_bytes(value: &rmpv::Value) -> usize {
+    let inner = match value {
+        rmpv::Value::String(text) => text.as_bytes().len(),
+        rmpv::Value::Binary(bytes) => bytes.len(),
+        rmpv::Value::Array(values) => values.iter().map(memory_bytes).sum(),
+        rmpv::Value::Map(entries) => entries.iter().map(|(name, value)| memory_bytes(name) + memory_bytes(value)).sum(),
+        _ => 0,
+    };
+    inner + size_of::<rmpv::Value>()
+}
+
 /// What the parser of `socket.io-client` takes in one packet.
 const ATTACHMENTS_MAX: usize = 10;
 
@@ -108,8 +120,6 @@ pub struct Incoming {
     pub args: Result<Args, Unfit>,
     /// Size of the packet's text, without binary attachments.
     pub bytes: u32,
-    /// Size of the packet with its attachments.
-    pub size_bytes: usize,
 }
 
 impl Incoming {
@@ -128,13 +138,10 @@ impl<A: Adapter> FromMessageParts<A> for Incoming {
         value: &mut Value,
         ack_id: &Option<i64>,
     ) -> Result<Self, Infallible> {
-        let (bytes, attached_bytes) = match value {
-            Value::Str(text, attached) => (text.len(), attached.iter().flatten().map(|bytes| bytes.len()).sum()),
-            Value::Bytes(bytes) => (bytes.len(), 0),
-        };
+        let bytes = value.as_str().map_or(0, |text| text.len());
         let TryData(args) = TryData::<Args>::from_message_parts(socket, value, ack_id)?;
         let args = args.map_err(|_| Unfit::Malformed).and_then(Args::fit);
-        Ok(Self { args, bytes: u32::try_from(bytes).unwrap_or(u32::MAX), size_bytes: bytes + attached_bytes })
+        Ok(Self { args, bytes: u32::try_from(bytes).unwrap_or(u32::MAX) })
     }
 }
 
@@ -217,6 +224,14 @@ mod tests {
         let attachments = |count| Args(vec![rmpv::Value::Array(vec![rmpv::Value::Binary(vec![1]); count])]);
         assert!(attachments(ATTACHMENTS_MAX).fit().is_ok());
         assert_eq!(attachments(ATTACHMENTS_MAX + 1).fit(), Err(Unfit::TooManyAttachments));
+    }
+
+    #[test]
+    fn memory_is_that_of_every_value_in_it() {
+        let value = size_of::<rmpv::Value>();
+        assert_eq!(memory_bytes(&rmpv::Value::Nil), value);
+        assert_eq!(memory_bytes(&args(serde_json::json!([[0, "abc"]])).0[0]), 3 * value + 3);
+        assert_eq!(memory_bytes(&args(serde_json::json!([{"k": [1]}])).0[0]), 4 * value + 1);
     }
 
     #[test]

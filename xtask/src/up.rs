@@ -45,6 +45,7 @@ enum Event {
 
 /// Serves until it is interrupted. Errors when something cannot be built or started, or the host ends by itself.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
+    let _lock = lock(workspace)?;
     host::require_free(&options.listen, "--listen")?;
     host::require_free(&options.admin, "--admin")?;
     policies::build_all(workspace)?;
@@ -77,7 +78,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     introduce(workspace, &host, &token, &slots);
 
     let _watcher = watch::start(workspace, move |path| drop(sender.send(Event::Changed(path))))?;
-    let served = serve(workspace, &events, &slots);
+    let served = serve(&events, &slots);
     let status = host.stop()?;
     // Without a host behind them, secret and address are of no use to a demo.
     fs::remove_file(&file)?;
@@ -89,7 +90,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
 }
 
 /// Until interrupted: swaps what changes. A policy that does not build leaves the one before serving.
-fn serve(workspace: &Workspace, events: &Receiver<Event>, slots: &Path) -> Result<()> {
+fn serve(events: &Receiver<Event>, slots: &Path) -> Result<()> {
     let mut changed = BTreeSet::new();
     loop {
         // All senders live in threads of this task; the channel outlasts them.
@@ -99,15 +100,29 @@ fn serve(workspace: &Workspace, events: &Receiver<Event>, slots: &Path) -> Resul
             Some(Event::HostEnded) => bail!("the host ended by itself"),
             Some(Event::Changed(path)) => drop(changed.insert(path)),
             None => {
-                let policies = watch::concerned(workspace, &std::mem::take(&mut changed));
-                if !policies.is_empty()
-                    && let Err(error) = watch::rebuild(workspace, &policies, slots)
-                {
+                if let Err(error) = follow(&std::mem::take(&mut changed), slots) {
                     println!("{error:#}; what served before goes on serving");
                 }
             }
         }
     }
+}
+
+/// Rebuilds and swaps what these changes concern. Asks cargo anew: a policy may have come since the start.
+fn follow(changed: &BTreeSet<PathBuf>, slots: &Path) -> Result<()> {
+    let workspace = Workspace::load()?;
+    let policies = watch::concerned(&workspace, changed);
+    if policies.is_empty() { Ok(()) } else { watch::rebuild(&workspace, &policies, slots) }
+}
+
+/// Keeps a second `up` out of the folder of this one, until dropped.
+fn lock(workspace: &Workspace) -> Result<fs::File> {
+    let path = workspace.target.join("up.lock");
+    let file = fs::File::create(&path).with_context(|| format!("{}", path.display()))?;
+    if file.try_lock().is_err() {
+        bail!("another `cargo xtask up` runs in this checkout: end it first");
+    }
+    Ok(file)
 }
 
 /// The slots as they are at the start of every run.

@@ -53,6 +53,8 @@ async fn policies(State(admin): State<Arc<Admin>>) -> Json<serde_json::Value> {
 }
 
 async fn metrics(State(admin): State<Arc<Admin>>) -> String {
+    admin.policies.publish();
+    metrics::gauge!("websocket_connections_total").set(admin.io.sockets().len() as f64);
     admin.metrics.render()
 }
 

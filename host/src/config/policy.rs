@@ -33,6 +33,14 @@ pub struct PolicyConfig {
     pub settle: SlotConfig,
 }
 
+impl PolicyConfig {
+    /// Whether a slot's file is another one than its own.
+    pub fn names_files(&self) -> bool {
+        let slots = [&self.target, &self.grace, &self.presence, &self.settle];
+        SLOTS.iter().zip(slots).any(|(slot, settings)| settings.file != SlotConfig::named(slot).file)
+    }
+}
+
 impl Default for PolicyConfig {
     fn default() -> Self {
         let [target, grace, presence, settle] = SLOTS.map(SlotConfig::named);

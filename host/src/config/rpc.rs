@@ -26,9 +26,8 @@ pub struct RpcConfig {
     pub calls_per_user_max: Bounded<1, 10_000_000>,
     /// How many calls may be open at once on this replica.
     pub calls_max: Bounded<1, 10_000_000>,
-    /// How much the requests of open calls may take together, in bytes as they came over the wire. A small value can take
-    /// twenty times that in memory.
-    pub request_bytes_max: Bounded<1_048_576, { u32::MAX }>,
+    /// How much memory the parameters of open calls may take together on this replica, in MiB.
+    pub request_memory_mib: Bounded<1, 65_536>,
     /// How many calls may wait for one method at once.
     pub waiting_per_method_max: Bounded<1, 10_000_000>,
 }
@@ -45,7 +44,7 @@ impl Default for RpcConfig {
             method_bytes_max: Bounded::literal::<4_096>(),
             calls_per_user_max: Bounded::literal::<1_000>(),
             calls_max: Bounded::literal::<100_000>(),
-            request_bytes_max: Bounded::literal::<67_108_864>(),
+            request_memory_mib: Bounded::literal::<256>(),
             waiting_per_method_max: Bounded::literal::<1_000>(),
         }
     }

@@ -117,6 +117,23 @@ impl Policies {
         refused(slot, &error);
     }
 
+    /// Brings the slots' own counters to the metrics: nothing is paid for them in a decision.
+    pub fn publish(&self) {
+        for status in self.status() {
+            let slot = status.slot.as_str();
+            let by =
+                |by: &'static str| metrics::counter!("pointwork_policy_decisions_total", "slot" => slot, "by" => by);
+            by("wasm").absolute(status.calls - status.native.min(status.calls));
+            by("native").absolute(status.native);
+            for (kind, count) in status.failures {
+                metrics::counter!("pointwork_policy_failures_total", "slot" => slot, "kind" => kind).absolute(count);
+            }
+            metrics::gauge!("pointwork_policy_generation", "slot" => slot).set(status.generation as f64);
+            metrics::gauge!("pointwork_policy_loaded", "slot" => slot)
+                .set(f64::from(u8::from(status.source == "wasm")));
+        }
+    }
+
     /// What serves each slot, and how it does.
     pub fn status(&self) -> [SlotStatus; 4] {
         [self.target.status(), self.grace.status(), self.presence.status(), self.settle.status()]
@@ -125,7 +142,7 @@ impl Policies {
 
 fn refused(slot: SlotName, error: &LoadError) {
     metrics::counter!("pointwork_policy_loads_total", "slot" => slot.as_str(), "result" => error.kind()).increment(1);
-    tracing::warn!(%slot, kind = error.kind(), %error, "policy not loaded: what served goes on serving");
+    tracing::warn!(%slot, kind = error.kind(), %error, "policy not loaded: what served before, or the native rule, serves");
 }
 
 fn limits(settings: &SlotConfig) -> SlotLimits {

@@ -43,6 +43,9 @@ impl PolicyDir {
     /// When the directory cannot be watched.
     pub fn open(settings: &PolicyConfig, policies: Arc<Policies>) -> anyhow::Result<Self> {
         let (signals, received) = mpsc::channel();
+        if settings.dir.is_none() && settings.names_files() {
+            anyhow::bail!("a policy's file is set, but policy.dir is not: nothing would be loaded");
+        }
         let Some(dir) = &settings.dir else { return Ok(Self { signals, _watcher: None }) };
         let mut watch = Watch {
             quiet: settings.quiet_ms.as_millis(),

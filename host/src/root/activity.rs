@@ -73,7 +73,7 @@ mod tests {
 
     fn alive(body: &serde_json::Value) -> Option<Activity> {
         let args = Ok(serde_json::from_value::<Args>(serde_json::json!([body])).expect("a list"));
-        session_alive(Incoming { args, bytes: 0, size_bytes: 0 }, NOW_MS)
+        session_alive(Incoming { args, bytes: 0 }, NOW_MS)
     }
 
     #[test]

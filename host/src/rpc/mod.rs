@@ -25,7 +25,7 @@ use self::{
 use crate::{
     deliver::tell,
     policies::Policies,
-    wire::{Incoming, take},
+    wire::{Incoming, memory_bytes, take},
 };
 use pointwork_core::{
     CallRefused, Settings, SocketId, Time,
@@ -48,8 +48,8 @@ pub struct RpcSettings {
     pub call_timeout: Duration,
     /// Calls that may be open at once, in all shards together.
     pub calls_max: usize,
-    /// What their requests may take together, in bytes as they came over the wire.
-    pub request_bytes_max: usize,
+    /// How much memory their parameters may take together, in bytes.
+    pub request_memory_max: usize,
     /// Bounds of each shard; its own bound of calls is not used, for users are not spread evenly over the shards.
     pub limits: Settings,
 }
@@ -82,7 +82,7 @@ impl Rpc {
             hasher: RandomState::new(),
             policies,
             call_timeout: settings.call_timeout,
-            places: Places::new(settings.calls_max, settings.request_bytes_max),
+            places: Places::new(settings.calls_max, settings.request_memory_max),
             started: Instant::now(),
         });
         (0..SHARDS).for_each(|index| shard::keep_time(&rpc, index));
@@ -151,14 +151,15 @@ impl Rpc {
 
     /// `rpc-call {method, params}`, answered through `ack`.
     pub fn call(self: &Arc<Self>, socket: &SocketRef, party: &Party, incoming: Incoming, ack: AckSender) {
-        let (bytes, size_bytes) = (incoming.bytes, incoming.size_bytes);
+        let bytes = incoming.bytes;
         let (method, params) = match method_and_params(incoming) {
             Ok(asked) => asked,
             Err(error) => return held::refuse(socket, ack, error),
         };
+        let memory_bytes = params.as_ref().map_or(0, memory_bytes);
         let method: Arc<str> = method.into();
         let request = Request { caller: socket.clone(), ack, method: method.clone(), params };
-        let Some(place) = self.places.take(size_bytes) else { return request.refuse(CallRefused::TooManyCalls) };
+        let Some(place) = self.places.take(memory_bytes) else { return request.refuse(CallRefused::TooManyCalls) };
         let mut held = Some(Held::new(request, party.key, place));
         let refused = self.drive_shard(party.shard, |shard, now| {
             let call = shard.switchboard.handle_call(id(socket.id), method, bytes, self.call_timeout, now)?;

@@ -20,14 +20,14 @@ pub(super) struct Place {
 }
 
 impl Places {
-    pub(super) fn new(calls_max: usize, request_bytes_max: usize) -> Self {
+    pub(super) fn new(calls_max: usize, request_memory_max: usize) -> Self {
         let semaphore = |permits: usize| Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS)));
-        Self { calls: semaphore(calls_max), weights: semaphore(request_bytes_max / WEIGHT_BYTES) }
+        Self { calls: semaphore(calls_max), weights: semaphore(request_memory_max / WEIGHT_BYTES) }
     }
 
-    /// A place for a call whose request has so many bytes; `None` when there is none.
-    pub(super) fn take(&self, size_bytes: usize) -> Option<Place> {
-        let weight = u32::try_from(size_bytes / WEIGHT_BYTES + 1).ok()?;
+    /// A place for a call whose request takes so much memory; `None` when there is none.
+    pub(super) fn take(&self, memory_bytes: usize) -> Option<Place> {
+        let weight = u32::try_from(memory_bytes / WEIGHT_BYTES + 1).ok()?;
         Some(Place {
             _call: self.calls.clone().try_acquire_owned().ok()?,
             _weight: self.weights.clone().try_acquire_many_owned(weight).ok()?,

@@ -8,6 +8,9 @@ const OUTPUT_MAX_BYTES: usize = 16 * 1024;
 /// How many lines a generation may log in one second.
 const LINES_PER_SECOND: u32 = 100;
 
+/// Failed decisions that are logged in a second, for one generation; all of them are counted.
+const FAILURES_PER_SECOND: u32 = 1;
+
 /// What the guest printed since it was last taken out.
 #[derive(Debug, Default)]
 pub(crate) struct Captured {
@@ -57,6 +60,7 @@ pub(crate) struct GuestLog {
     slot: SlotName,
     digest: String,
     window: Mutex<Window>,
+    failures: Mutex<Window>,
 }
 
 #[derive(Debug, Default)]
@@ -69,7 +73,7 @@ struct Window {
 impl GuestLog {
     /// `digest` is the short one of the generation.
     pub(crate) fn new(slot: SlotName, digest: String) -> Self {
-        Self { slot, digest, window: Mutex::default() }
+        Self { slot, digest, window: Mutex::default(), failures: Mutex::default() }
     }
 
     /// Logs what a call printed and empties it: stdout at level info, stderr at warn. `now_ms` is the call's moment.
@@ -94,9 +98,12 @@ impl GuestLog {
         captured.dropped_bytes = 0;
     }
 
-    /// Logs a failed decision, under the same bound.
+    /// Logs a failed decision, one a second: a policy that always fails fails the same way each time.
     pub(crate) fn failure(&self, kind: &str, message: &str, now_ms: u64) {
-        if self.admit(now_ms) {
+        let mut window = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let (admitted, _) = window.admit(now_ms / 1000, FAILURES_PER_SECOND);
+        drop(window);
+        if admitted {
             let (slot, digest) = (self.slot.as_str(), self.digest.as_str());
             tracing::warn!(target: "pointwork::policy", slot, digest, kind, "decision failed: {message}");
         }
@@ -105,7 +112,7 @@ impl GuestLog {
     /// Whether one more line may be logged; says how many were not, once the second is over.
     fn admit(&self, now_ms: u64) -> bool {
         let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
-        let (admitted, missed) = window.admit(now_ms / 1000);
+        let (admitted, missed) = window.admit(now_ms / 1000, LINES_PER_SECOND);
         drop(window);
         self.say_missed(missed);
         admitted
@@ -128,13 +135,13 @@ impl Drop for GuestLog {
 
 impl Window {
     /// Whether a line is admitted in this second, and how many were dropped in the seconds before.
-    fn admit(&mut self, second: u64) -> (bool, u64) {
+    fn admit(&mut self, second: u64, lines_max: u32) -> (bool, u64) {
         let mut missed = 0;
         if second != self.second {
             missed = self.dropped;
             *self = Self { second, ..Self::default() };
         }
-        if self.lines < LINES_PER_SECOND {
+        if self.lines < lines_max {
             self.lines += 1;
             return (true, missed);
         }
@@ -176,12 +183,12 @@ mod tests {
     fn lines_are_bounded_per_second_and_the_missed_ones_are_said() {
         let mut window = Window::default();
         for _ in 0..LINES_PER_SECOND {
-            assert_eq!(window.admit(8), (true, 0));
+            assert_eq!(window.admit(8, LINES_PER_SECOND), (true, 0));
         }
-        assert_eq!(window.admit(8), (false, 0));
-        assert_eq!(window.admit(8), (false, 0));
-        assert_eq!(window.admit(9), (true, 2));
-        assert_eq!(window.admit(9), (true, 0));
+        assert_eq!(window.admit(8, LINES_PER_SECOND), (false, 0));
+        assert_eq!(window.admit(8, LINES_PER_SECOND), (false, 0));
+        assert_eq!(window.admit(9, LINES_PER_SECOND), (true, 2));
+        assert_eq!(window.admit(9, LINES_PER_SECOND), (true, 0));
     }
 
     #[test]

@@ -194,7 +194,7 @@ impl<S: Slot> Policy<S> {
         let kind = failure.kind;
         self.counters.count_failure(kind);
         generation.log.failure(kind.as_str(), &failure.message, now_ms);
-        *lock(&self.last_failure) = Some(DecisionFailure::new(failure, now_ms));
+        *lock(&self.last_failure) = Some(DecisionFailure::new(failure, now_ms, generation.number));
         kind
     }
 }

@@ -61,6 +61,8 @@ pub struct DecisionFailure {
     pub message: String,
     /// The decision's moment, in milliseconds since the Unix epoch.
     pub at: u64,
+    /// The generation that failed; another one may serve by now.
+    pub generation: u64,
 }
 
 impl LoadFailure {
@@ -70,8 +72,8 @@ impl LoadFailure {
 }
 
 impl DecisionFailure {
-    pub(crate) fn new(failure: Failure, at: u64) -> Self {
-        Self { kind: failure.kind, message: failure.message, at }
+    pub(crate) fn new(failure: Failure, at: u64, generation: u64) -> Self {
+        Self { kind: failure.kind, message: failure.message, at, generation }
     }
 }
 

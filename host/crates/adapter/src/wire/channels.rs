@@ -1,0 +1,38 @@
+//! The names of PUB/SUB channels.
+
+/// The two channels that a server subscribes to for one namespace.
+///
+/// Node counts the public channel's subscribers to know how many answers to expect, so a server subscribes to it exactly
+/// once per namespace: one subscription too many and every request of a Node server times out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Channels {
+    /// `<prefix>#<nsp>#`: reaches every server.
+    pub public: String,
+    /// `<prefix>#<nsp>#<uid>#`: reaches this server alone.
+    pub private: String,
+}
+
+impl Channels {
+    /// The channels of the server `uid` in the namespace `nsp`.
+    pub fn new(prefix: &str, nsp: &str, uid: &str) -> Self {
+        Channels { public: format!("{prefix}#{nsp}#"), private: Channels::private_of(prefix, nsp, uid) }
+    }
+
+    /// The private channel of any server: where its answers go, and requests that it alone is to answer.
+    pub fn private_of(prefix: &str, nsp: &str, uid: &str) -> String {
+        format!("{prefix}#{nsp}#{uid}#")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::CHANNEL_PREFIX;
+
+    #[test]
+    fn names_are_nodes() {
+        let channels = Channels::new(CHANNEL_PREFIX, "/admin", "0000000000000001");
+        assert_eq!(channels.public, "socket.io#/admin#");
+        assert_eq!(channels.private, "socket.io#/admin#0000000000000001#");
+    }
+}

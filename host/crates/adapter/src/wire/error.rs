@@ -1,0 +1,82 @@
+//! What can be wrong with a message.
+
+use thiserror::Error;
+
+/// Why a message was not understood. It is to be counted and skipped: the ones after it are not affected.
+#[derive(Debug, Error)]
+pub enum DecodeError {
+    /// A field that the message's type needs is not there.
+    #[error("{field} is missing")]
+    Missing {
+        /// Its name on the wire.
+        field: &'static str,
+    },
+    /// A field holds something else than its type says.
+    #[error("{field} is not {expected}")]
+    WrongType {
+        /// Its name on the wire.
+        field: &'static str,
+        /// What it should have been.
+        expected: &'static str,
+    },
+    /// A field or the whole message is too long.
+    #[error("{field} has {bytes} bytes, more than {max}")]
+    TooLong {
+        /// Its name on the wire.
+        field: &'static str,
+        /// Its length in bytes.
+        bytes: usize,
+        /// The bound, from [`Limits`](super::Limits).
+        max: usize,
+    },
+    /// A list has too many elements.
+    #[error("{field} has {count} elements, more than {max}")]
+    TooMany {
+        /// Its name on the wire.
+        field: &'static str,
+        /// How many it has.
+        count: usize,
+        /// The bound, from [`Limits`](super::Limits).
+        max: usize,
+    },
+    /// `data` of a stream entry starts with `{` and is no JSON.
+    #[error("data is not JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// `data` of a stream entry does not start with `{` and is no base64.
+    #[error("data is not base64: {0}")]
+    Base64(#[from] base64::DecodeError),
+    /// The bytes are no msgpack.
+    #[error("not msgpack: {0}")]
+    Msgpack(#[from] rmpv::decode::Error),
+    /// The msgpack value ends before the bytes do.
+    #[error("{bytes} bytes after the end of the msgpack value")]
+    TrailingBytes {
+        /// How many bytes are left.
+        bytes: usize,
+    },
+}
+
+/// Why a message cannot be written.
+#[derive(Debug, Error)]
+pub enum EncodeError {
+    /// The data nests too deep: Node's encoder refuses it as well.
+    #[error("the data nests deeper than {max} levels")]
+    TooDeep {
+        /// The bound, [`DEPTH_MAX`](super::DEPTH_MAX).
+        max: usize,
+    },
+    /// The encoded message is too long for its readers.
+    #[error("the message has {bytes} bytes, more than {max}")]
+    TooLong {
+        /// Its length in bytes.
+        bytes: usize,
+        /// The bound, [`Limits::message_bytes_max`](super::Limits::message_bytes_max).
+        max: usize,
+    },
+    /// The JSON writer failed.
+    #[error("the data cannot be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// The msgpack writer failed.
+    #[error("the data cannot be written as msgpack: {0}")]
+    Msgpack(#[from] rmpv::encode::Error),
+}

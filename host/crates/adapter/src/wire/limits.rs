@@ -1,0 +1,26 @@
+//! How long anything on the wire may be.
+
+/// How deep the `data` of a message that we write may nest, in levels. Node's msgpack encoder has the same bound. What we
+/// read may nest about 127 levels.
+pub const DEPTH_MAX: usize = 100;
+
+/// The bounds of a decoder and of an encoder. Give a cluster's servers the same: a message that its sender may write
+/// must not be too long for its readers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// A PUB/SUB message, or the `data` of a stream entry, in bytes as they are on the wire.
+    pub message_bytes_max: usize,
+    /// A uid, a namespace, a request id, a socket id or the name of a room, in bytes.
+    pub name_bytes_max: usize,
+    /// The rooms in one list.
+    pub rooms_max: usize,
+    /// The sockets in one FETCH_SOCKETS_RESPONSE.
+    pub sockets_max: usize,
+}
+
+impl Default for Limits {
+    /// 32 MiB holds the answer of a server with some 30,000 sockets.
+    fn default() -> Self {
+        Limits { message_bytes_max: 32 << 20, name_bytes_max: 4096, rooms_max: 100_000, sockets_max: 100_000 }
+    }
+}

@@ -1,0 +1,99 @@
+//! To whom a message is: `opts`.
+
+use rmpv::Value;
+
+/// Whom a broadcast, a change of rooms or a fetch is for.
+///
+/// Beware of an empty `rooms`: it means *everyone in the namespace*. A set of rooms that came out empty must not be
+/// published.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Options {
+    /// The sockets in any of these rooms; every socket of the namespace when empty. A socket's own id is a room.
+    pub rooms: Vec<String>,
+    /// But not the sockets in any of these.
+    pub except: Vec<String>,
+    /// How to deliver.
+    pub flags: Flags,
+}
+
+impl Options {
+    /// Everyone in the namespace.
+    pub fn everyone() -> Self {
+        Options::default()
+    }
+
+    /// The sockets in one room.
+    pub fn room(room: impl Into<String>) -> Self {
+        Options { rooms: vec![room.into()], ..Options::default() }
+    }
+}
+
+/// The flags of a broadcast, as the sender set them, in its order. One that is nil counts as not set.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Flags(pub(super) Vec<(Value, Value)>);
+
+impl Flags {
+    /// These flags and one more; a flag that is there already is replaced.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.0.retain(|(key, _)| key.as_str() != Some(name));
+        self.0.push((name.into(), value.into()));
+        self
+    }
+
+    /// A flag's value.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        let found = self.0.iter().rev().find(|(key, _)| key.as_str() == Some(name));
+        found.map(|(_, value)| value).filter(|value| !value.is_nil())
+    }
+
+    /// Whether no flag is set.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// `local`: the sender's own server only. Such a broadcast is never published.
+    pub fn local(&self) -> bool {
+        self.is_true("local")
+    }
+
+    /// `volatile`: may be dropped for a client that cannot take it now.
+    pub fn volatile(&self) -> bool {
+        self.is_true("volatile")
+    }
+
+    /// `compress`, when the sender said anything of it.
+    pub fn compress(&self) -> Option<bool> {
+        self.get("compress").and_then(Value::as_bool)
+    }
+
+    /// `expectSingleResponse`: the request of one remote socket's `emitWithAck`.
+    pub fn expect_single_response(&self) -> bool {
+        self.is_true("expectSingleResponse")
+    }
+
+    /// `timeout`: how long the sender waits for acks or answers, in milliseconds.
+    pub fn timeout_ms(&self) -> Option<u64> {
+        let value = self.get("timeout")?;
+        // A JavaScript number may be a fraction; the cast saturates, and a negative or NaN is 0.
+        value.as_u64().or_else(|| value.as_f64().map(|ms| ms as u64))
+    }
+
+    fn is_true(&self, name: &str) -> bool {
+        self.get(name).and_then(Value::as_bool) == Some(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_are_read_by_name() {
+        let flags = Flags::default().with("volatile", true).with("compress", false).with("timeout", 1500.5);
+        assert!(flags.volatile() && !flags.local() && !flags.expect_single_response());
+        assert_eq!((flags.compress(), flags.timeout_ms()), (Some(false), Some(1500)));
+        assert_eq!(flags.clone().with("timeout", Value::Nil).timeout_ms(), None);
+        assert_eq!(flags.with("timeout", -5).timeout_ms(), Some(0));
+    }
+}
