@@ -43,6 +43,9 @@ pub(super) async fn emit(
     let request = match body.map(|Json(body)| serde_json::from_value::<Emit>(Value::Object(body))) {
         Ok(Ok(request)) => request,
         Ok(Err(error)) => return refusal(StatusCode::BAD_REQUEST, error.to_string()),
+        Err(JsonRejection::JsonDataError(_)) => {
+            return refusal(StatusCode::BAD_REQUEST, "the body must be a JSON object");
+        }
         Err(rejection) => return refusal(rejection.status(), rejection.body_text()),
     };
     if request.rooms.is_empty() || request.rooms.iter().chain(&request.except).any(String::is_empty) {
