@@ -38,7 +38,7 @@ pub struct Listening {
     pub admin: String,
 }
 
-/// Serves until SIGTERM or SIGINT, then closes in order: no new connections, every socket told, listeners shut.
+/// Serves until SIGTERM, SIGINT or SIGHUP, then closes in order: no new connections, every socket told, listeners shut.
 ///
 /// `ready` is called once, when both listeners accept.
 ///
@@ -176,9 +176,12 @@ fn stopped(stop: &watch::Sender<bool>) -> impl Future<Output = ()> + Send + 'sta
 }
 
 async fn asked_to_stop() -> anyhow::Result<&'static str> {
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hangup = signal(SignalKind::hangup())?;
     Ok(tokio::select! {
         _ = terminate.recv() => "SIGTERM",
         _ = interrupt.recv() => "SIGINT",
+        _ = hangup.recv() => "SIGHUP",
     })
 }

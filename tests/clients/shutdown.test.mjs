@@ -8,7 +8,7 @@ import { until } from './waiting.mjs';
 afterEach(closeSockets);
 
 for (const transport of TRANSPORTS) {
-  for (const signal of ['SIGTERM', 'SIGINT']) {
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) {
     test(`${signal} with clients over ${transport}, one of them in a call`, async () => {
       const host = await startHost();
       try {
