@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { connect as tcp } from 'node:net';
 import { after, before, test } from 'node:test';
 import { startHost } from './host.mjs';
-import { call, closeSockets, connect, daemon, failed, newUser, succeeded } from './sockets.mjs';
+import { call, closeSockets, connect, connected, daemon, failed, newUser, next, open, succeeded } from './sockets.mjs';
 import { hs256 } from './tokens.mjs';
 import { until, within } from './waiting.mjs';
 
@@ -54,20 +54,26 @@ const metric = async (name) => {
 const answers = () => metric('rpc_calls_total{result="success"}');
 const sockets = async () => (await (await fetch(`${host.admin}/health`)).json()).sockets;
 
+/** Calls and leaves the answers unread until the host has had enough: it had cut off `before` clients. */
+async function leaveUnread(before, callOnce) {
+  const shed = async () => (await metric('pointwork_slow_consumers_total')) > before;
+  // A few at a time: it is the answers that nobody reads, not a flood of calls. The kernel takes some megabytes of them.
+  for (let round = 0; round < ROUNDS_MAX && !(await shed()); round += 1) {
+    const answered = await answers();
+    for (let sent = 0; sent < CALLS_A_ROUND; sent += 1) callOnce();
+    await until(async () => (await answers()) >= answered + CALLS_A_ROUND || (await shed()));
+  }
+  assert.ok(await shed());
+}
+
 test('a client that does not read its answers is disconnected, others are served on', async () => {
   const user = newUser();
   await daemon(host, { user, methods: ['m'], handler: () => RESULT });
   const other = await connect(host, { user });
   const slow = await mute(user);
   assert.equal(await sockets(), 3);
-  // A few at a time: it is the answers that nobody reads, not a flood of calls. The kernel takes some megabytes of them.
-  const shed = async () => (await metric('pointwork_slow_consumers_total')) === 1;
-  for (let round = 0; round < ROUNDS_MAX && !(await shed()); round += 1) {
-    const answered = await answers();
-    for (let id = 0; id < CALLS_A_ROUND; id += 1) slow.write(frame(`42${id}["rpc-call",{"method":"m"}]`));
-    await until(async () => (await answers()) === answered + CALLS_A_ROUND || (await shed()));
-  }
-  assert.ok(await shed());
+  let id = 0;
+  await leaveUnread(0, () => slow.write(frame(`42${(id += 1)}["rpc-call",{"method":"m"}]`)));
   assert.deepEqual(await within(call(other, 'm', 0)), succeeded(RESULT));
   await until(async () => (await sockets()) === 2);
   assert.deepEqual(await within(call(other, 'm', 0)), succeeded(RESULT));
@@ -90,3 +96,23 @@ test('a daemon that stops reading in the midst of a packet is gone with its ping
   assert.deepEqual(await answer, failed('RPC target disconnected'));
   daemon.destroy();
 });
+
+for (const transports of [['websocket'], ['polling', 'websocket']]) {
+  test(`a client that is cut off comes back by itself (${transports.join(', then ')})`, async () => {
+    const user = newUser();
+    await daemon(host, { user, methods: ['m'], handler: () => RESULT });
+    const socket = open(host, { user, transports, reconnection: true, reconnectionDelay: 20 });
+    await connected(socket);
+    await until(() => socket.io.engine.transport.name === 'websocket');
+    const before = await metric('pointwork_slow_consumers_total');
+    const gone = next(socket, 'disconnect');
+    const wire = socket.io.engine.transport.ws._socket;
+    wire.pause();
+    await leaveUnread(before, () => socket.emit('rpc-call', { method: 'm' }, () => {}));
+    wire.resume();
+    assert.match((await gone)[0], /^transport (close|error)$/);
+    // A first attempt may fail: it can take up a kept-alive connection of the old session.
+    await next(socket, 'connect');
+    assert.deepEqual(await call(socket, 'm', 0), succeeded(RESULT));
+  });
+}
