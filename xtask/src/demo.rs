@@ -14,7 +14,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let file = workspace.up().join("env");
     let environment = fs::read_to_string(&file)
         .with_context(|| format!("{} is missing: start `cargo xtask up` in another terminal first", file.display()))?;
-    npm::ensure(workspace)?;
+    npm::ensure(&workspace.clients())?;
     let mut node = Command::new("node");
     node.arg(workspace.clients().join("demo.mjs"));
     for (name, value) in environment.lines().filter_map(|line| line.split_once('=')) {

@@ -9,6 +9,7 @@ mod demo;
 mod deny;
 mod host;
 mod npm;
+mod peers;
 mod policies;
 mod prerequisites;
 mod target;

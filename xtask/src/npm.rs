@@ -1,23 +1,22 @@
 //! The npm packages of the Node tests, installed as their lock file says.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::Result;
 
 use crate::command;
-use crate::workspace::Workspace;
 
-/// Runs `npm ci` in tests/clients unless what is installed already is what the lock file says. Errors when npm does.
-pub(crate) fn ensure(workspace: &Workspace) -> Result<()> {
-    let folder = workspace.clients();
+/// Runs `npm ci` in the folder unless what is installed already is what the lock file says. Errors when npm does.
+pub(crate) fn ensure(folder: &Path) -> Result<()> {
     // A copy of the lock file as it was when `npm ci` last ended well.
     let installed = folder.join("node_modules/.pointwork-lock.json");
     let lock = fs::read(folder.join("package-lock.json"))?;
     if fs::read(&installed).is_ok_and(|bytes| bytes == lock) {
         return Ok(());
     }
-    command::run(Command::new("npm").current_dir(&folder).args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]))?;
+    command::run(Command::new("npm").current_dir(folder).args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]))?;
     fs::write(installed, lock)?;
     Ok(())
 }

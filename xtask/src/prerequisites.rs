@@ -17,7 +17,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     node()?;
     redis()?;
     target::ensure(workspace)?;
-    npm::ensure(workspace)
+    npm::ensure(&workspace.clients())?;
+    npm::ensure(&workspace.peers())
 }
 
 fn node() -> Result<()> {

@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 
 use crate::command::{self, cargo};
 use crate::deny;
+use crate::peers;
 use crate::policies;
 use crate::prerequisites;
 use crate::workspace::Workspace;
@@ -37,6 +38,8 @@ enum Step {
     Policies,
     /// `cargo test`
     Rust,
+    /// Node's own adapter, on a real Redis.
+    Peers,
     /// The unmodified Node clients.
     Clients,
 }
@@ -66,6 +69,7 @@ impl Step {
             Self::Deny => deny::run(workspace),
             Self::Policies => policies::run(workspace),
             Self::Rust => rust(workspace),
+            Self::Peers => peers::run(workspace),
             Self::Clients => clients(workspace),
         }
     }

@@ -113,6 +113,11 @@ impl Workspace {
         self.root.join("tests/clients")
     }
 
+    /// The folder of the Node replicas.
+    pub(crate) fn peers(&self) -> PathBuf {
+        self.root.join("tests/peers/node")
+    }
+
     /// All guests, policies first.
     pub(crate) fn guests(&self) -> Vec<&Guest> {
         self.policies.iter().chain(&self.hostile).collect()
