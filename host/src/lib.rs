@@ -8,6 +8,7 @@
 pub mod admin;
 pub mod auth;
 pub mod cli;
+mod clock;
 pub mod config;
 mod deliver;
 pub mod identity;

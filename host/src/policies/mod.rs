@@ -2,8 +2,6 @@
 
 mod contract;
 
-use std::time::SystemTime;
-
 use pointwork_core::{
     decision::{Absence, Call, Candidate, Choice, Doubt, Event, Incumbent, Newcomer, SettleVerdict, Verdict},
     rules,
@@ -12,7 +10,10 @@ use pointwork_policy::{
     Engine, Grace, LoadError, LoadReport, Policy, Presence, Settle, SlotLimits, SlotName, SlotStatus, Target,
 };
 
-use crate::config::{PolicyConfig, RpcConfig, SlotConfig};
+use crate::{
+    clock::unix_ms,
+    config::{PolicyConfig, RpcConfig, SlotConfig},
+};
 
 /// What serves each slot, and the constants of the native rules.
 pub struct Policies {
@@ -154,7 +155,5 @@ fn limits(settings: &SlotConfig) -> SlotLimits {
 }
 
 fn moment(key: u64) -> pointwork_policy::contract::Moment {
-    let now_ms =
-        SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
-    pointwork_policy::contract::Moment { now_ms, seed: fastrand::u64(..), key }
+    pointwork_policy::contract::Moment { now_ms: unix_ms(), seed: fastrand::u64(..), key }
 }

@@ -1,6 +1,6 @@
 //! One client's connection to the root namespace: its identity, and what it does with each event.
 
-use std::{sync::Arc, time::SystemTime};
+use std::sync::Arc;
 
 use pointwork_core::{decision::Departure, room};
 use socketioxide::{
@@ -13,6 +13,7 @@ use super::{
     gate::{Gate, Passed},
 };
 use crate::{
+    clock::unix_ms,
     deliver::{acknowledge, broadcast},
     identity::{Client, Identity},
     rpc::{Party, Rpc},
@@ -90,9 +91,9 @@ impl Connection {
                 self.rpc.touch(socket, party);
                 return acknowledge(socket, ack, &serde_json::json!({}));
             }
-            Event::SessionAlive(incoming) => activity::session_alive(incoming, now_ms()),
-            Event::SessionEnd(incoming) => activity::session_end(incoming, now_ms()),
-            Event::MachineAlive(incoming) => activity::machine_alive(incoming, now_ms()),
+            Event::SessionAlive(incoming) => activity::session_alive(incoming, unix_ms()),
+            Event::SessionEnd(incoming) => activity::session_end(incoming, unix_ms()),
+            Event::MachineAlive(incoming) => activity::machine_alive(incoming, unix_ms()),
         };
         self.rpc.touch(socket, party);
         self.report(socket, activity);
@@ -101,7 +102,7 @@ impl Connection {
     /// A machine's own connection says whether it is there.
     fn machine_is(&self, socket: &SocketRef, active: bool) {
         if let Client::Machine(machine) = &self.identity.client {
-            self.report(socket, Some(Activity::machine(machine, active, now_ms())));
+            self.report(socket, Some(Activity::machine(machine, active, unix_ms())));
         }
     }
 
@@ -124,20 +125,32 @@ fn method(incoming: Incoming) -> Option<String> {
     }
 }
 
-/// What a disconnect says of where the client went.
+/// What a disconnect says of where the client went. A client that leaves on purpose says so; a connection that merely ends,
+/// however gently, is that of a process that died or a network that changed.
 fn departure(reason: DisconnectReason) -> Departure {
     match reason {
-        DisconnectReason::ClientNSDisconnect | DisconnectReason::TransportClose => Departure::Closed,
+        DisconnectReason::ClientNSDisconnect => Departure::Closed,
         DisconnectReason::ServerNSDisconnect => Departure::Evicted,
         DisconnectReason::ClosingServer => Departure::Drained,
-        DisconnectReason::MultipleHttpPollingError
+        DisconnectReason::TransportClose
+        | DisconnectReason::MultipleHttpPollingError
         | DisconnectReason::PacketParsingError
         | DisconnectReason::TransportError
         | DisconnectReason::HeartbeatTimeout => Departure::TransportLost,
     }
 }
 
-/// Milliseconds since the Unix epoch.
-fn now_ms() -> u64 {
-    SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_client_that_says_goodbye_has_closed() {
+        assert_eq!(departure(DisconnectReason::ClientNSDisconnect), Departure::Closed);
+        for broken in
+            [DisconnectReason::TransportClose, DisconnectReason::TransportError, DisconnectReason::HeartbeatTimeout]
+        {
+            assert_eq!(departure(broken), Departure::TransportLost, "{broken:?}");
+        }
+    }
 }
