@@ -3,8 +3,73 @@
 //! Rust and Node replicas behind one Redis act as one Socket.IO server, so a running Node deployment can be moved over
 //! replica by replica. Versions 0.2.x of the Node package put requests and answers elsewhere and cannot share them.
 //!
+//! ```no_run
+//! # async fn start() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::sync::Arc;
+//! use socketioxide_redis_streams::{Cluster, Settings, transport::redis::{Redis, RedisOptions}};
+//!
+//! let redis = Redis::start("redis://127.0.0.1", RedisOptions::default())?;
+//! let cluster = Cluster::new(Arc::new(redis), Settings::default());
+//! cluster.start();
+//! // let (layer, io) = SocketIo::builder().with_adapter::<RedisStreamsAdapter<_>>(cluster).build_layer();
+//! # Ok(()) }
+//! ```
+//!
+//! - [`RedisStreamsAdapter`] is socketioxide's adapter, and [`Cluster`] what a replica's namespaces share: its tasks, its peers, its
+//!   link to Redis. [`Namespace`] asks other servers what socketioxide's API has no words for.
+//! - [`Listener`] follows the cluster: which replicas of this kind live, what they note to each other.
+//! - [`transport`]: what is needed of Redis, by fred or in memory.
 //! - [`wire`]: the messages, their encoding, and the names of streams and channels. Pure: no I/O, no clock, no randomness.
+//!
+//! # Where messages go
+//! | what | medium | reaches |
+//! |---|---|---|
+//! | broadcasts, joins, leaves, disconnects | stream | every server |
+//! | fetches, broadcasts with acks, server-side events | public channel of the namespace | every server |
+//! | answers; a request to one socket | private channel of the namespace | one server |
+//! | heartbeats (100), farewells (101), what became of requests (102, 103), broken subscriptions (104), notes (110 and up) | channels `<prefix>#peers#` and `<prefix>#peers#<uid>#` | replicas of this kind |
+//!
+//! # What is lost and what is not
+//! Broadcasts survive a Redis that is away for less than it takes to trim the stream, as far as they got into it; what was trimmed
+//! or emptied before it was read is counted and told to the [`Listener`]. What goes by PUB/SUB is lost with the link: open requests
+//! are told so. Local sockets get everything in any case.
 
 #![forbid(unsafe_code)]
 
+mod acks;
+mod adapter;
+mod args;
+mod ask;
+mod beat;
+mod cluster;
+mod cursor;
+mod error;
+mod listener;
+mod local;
+mod lock;
+mod namespace;
+mod outbox;
+mod packet;
+mod peers;
+mod reader;
+mod recall;
+mod requests;
+mod select;
+mod serve;
+mod settings;
+mod subscriber;
+pub mod transport;
 pub mod wire;
+mod writer;
+
+pub use acks::AckStream;
+pub use adapter::RedisStreamsAdapter;
+pub use args::Args;
+pub use ask::{Answers, RequestFailed, SocketRequest};
+pub use cluster::{Cluster, NOTE_MIN, Standing};
+pub use error::ClusterError;
+pub use listener::Listener;
+pub use namespace::{AnswerEvent, Describe, Description, Namespace};
+pub use outbox::OutboxError;
+pub use peers::{Loss, PeerEvent};
+pub use settings::Settings;

@@ -73,7 +73,7 @@ impl<'a> Fields<'a> {
         at_most(field, items.len(), self.limits.rooms_max)?;
         let room = |item| match item {
             Value::String(text) => text_within(field, text, self.limits),
-            Value::Integer(number) => Ok(number.to_string()),
+            Value::Integer(number) => text_within(field, number.to_string().into(), self.limits),
             _ => Err(wrong(field, "a list of room names")),
         };
         items.into_iter().map(room).collect()

@@ -47,6 +47,11 @@ impl Flags {
         found.map(|(_, value)| value).filter(|value| !value.is_nil())
     }
 
+    /// Every flag's name and value, also those that are nil, in the sender's order.
+    pub fn iter(&self) -> impl Iterator<Item = (&Value, &Value)> {
+        self.0.iter().map(|(name, value)| (name, value))
+    }
+
     /// Whether no flag is set.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -96,6 +96,7 @@ fn lengths_are_bounded() {
     assert!(decode("4", r#"{"opts":{"rooms":["abc"]},"rooms":["a","b"]}"#).is_ok());
     let error = |kind, data: &str| decode(kind, data).unwrap_err().to_string();
     assert_eq!(error("4", r#"{"opts":{"rooms":["abcd"]},"rooms":[]}"#), "rooms has 4 bytes, more than 3");
+    assert_eq!(error("4", r#"{"opts":{"rooms":[1234]},"rooms":[]}"#), "rooms has 4 bytes, more than 3");
     assert_eq!(error("4", r#"{"opts":{"rooms":[1,2,3]},"rooms":[]}"#), "rooms has 3 elements, more than 2");
     assert_eq!(error("8", r#"{"requestId":"1","sockets":[0,0]}"#), "sockets has 2 elements, more than 1");
     assert_eq!(error("12", &"A".repeat(61)), "data has 61 bytes, more than 60");

@@ -25,6 +25,18 @@ fn messages_survive_both_media() {
     }
 }
 
+#[test]
+fn a_number_keeps_its_last_digit_as_text() {
+    let limits = Limits::default();
+    for number in [9.007199254741112e30, 0.009679883051119203, -0.12247515296789901, 5e-324, f64::MAX] {
+        let body = Body::ServerSideEmit(ServerSideEmit { request_id: None, packet: vec![number.into()] });
+        let message = Message { uid: "1".into(), nsp: "/".into(), body };
+        let entry = Entry::encode(&message, &limits).unwrap();
+        assert!(entry.data.as_ref().unwrap().starts_with('{'));
+        assert_eq!(entry.decode(&limits).unwrap(), message);
+    }
+}
+
 fn message(rng: &mut Rng) -> Message {
     let body = match rng.u8(1..=14) {
         1 => Body::InitialHeartbeat,
@@ -73,14 +85,19 @@ fn any(rng: &mut Rng, depth: usize) -> Value {
         1 => rng.bool().into(),
         2 => (rng.u64(..) >> rng.u8(..64)).into(),
         3 => (rng.i64(i64::MIN..0) >> rng.u8(..64)).into(),
-        // Never whole: a whole number is read back as an integer.
-        4 => (f64::from(rng.i32(..)) + 0.25).into(),
+        4 => fraction(rng).into(),
         5 => name(rng).into(),
         6 => Value::Binary((0..rng.usize(..40)).map(|_| rng.u8(..)).collect()),
         7 => value::date(rng.i64(-8_640_000_000_000_000..8_640_000_000_000_000)),
         8 => Value::Array((0..rng.usize(..5)).map(|_| any(rng, depth - 1)).collect()),
         _ => Value::Map((0..rng.usize(..20)).map(|_| (name(rng).into(), any(rng, depth - 1))).collect()),
     }
+}
+
+/// Of any size and with all its digits, but never whole: a whole number is read back as an integer.
+fn fraction(rng: &mut Rng) -> f64 {
+    let number = if rng.bool() { rng.f64() } else { f64::from_bits(rng.u64(..)) };
+    if number.is_finite() && number.fract() != 0.0 { number } else { 0.25 }
 }
 
 fn names(rng: &mut Rng) -> Vec<String> {

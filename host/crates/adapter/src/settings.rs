@@ -1,0 +1,64 @@
+//! What a replica is set to. Replicas of one cluster must agree on the names.
+
+use std::time::Duration;
+
+use crate::wire::{CHANNEL_PREFIX, Limits, STREAM_LEN_MAX, STREAM_NAME};
+
+/// The settings of a [`Cluster`](crate::Cluster).
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The stream; Node's `streamName`.
+    pub stream_name: String,
+    /// How channels begin; Node's `channelPrefix`.
+    pub channel_prefix: String,
+    /// About how many entries the stream keeps; Node's `maxLen`.
+    pub stream_len_max: u64,
+    /// How many entries are read at once; Node's `readCount`.
+    pub read_count: u64,
+    /// How long one read waits for an entry. It is also how often an idle stream is looked at for what was lost.
+    pub read_block: Duration,
+    /// Between two heartbeats.
+    pub heartbeat: Duration,
+    /// A peer that is not heard from for so long is silent.
+    pub lost_after: Duration,
+    /// Between two looks whether the peers are still subscribed: how soon a killed one is found.
+    pub probe: Duration,
+    /// How long a request to all servers waits for their answers unless the caller says otherwise; Node's
+    /// `requestsTimeout`.
+    pub request_timeout: Duration,
+    /// How many messages may wait to be sent.
+    pub outbox_messages_max: usize,
+    /// How many bytes they may have together.
+    pub outbox_bytes_max: usize,
+    /// How many requests may be open at once.
+    pub requests_max: usize,
+    /// The bounds of messages.
+    pub limits: Limits,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            stream_name: STREAM_NAME.to_owned(),
+            channel_prefix: CHANNEL_PREFIX.to_owned(),
+            stream_len_max: STREAM_LEN_MAX,
+            read_count: 100,
+            read_block: Duration::from_secs(1),
+            heartbeat: Duration::from_millis(500),
+            lost_after: Duration::from_secs(3),
+            probe: Duration::from_millis(100),
+            request_timeout: Duration::from_secs(5),
+            outbox_messages_max: 65_536,
+            outbox_bytes_max: 64 << 20,
+            requests_max: 65_536,
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// The own heartbeat comes back by way of Redis. When it has not for so long, nothing else gets through either.
+    pub(crate) fn link_lost_after(&self) -> Duration {
+        self.heartbeat * 3
+    }
+}

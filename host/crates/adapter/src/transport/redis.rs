@@ -1,0 +1,139 @@
+//! The connections to a real Redis, by fred.
+//!
+//! Three of them, because a command behind a blocking one waits, and a subscribed connection gets little else through:
+//!
+//! - the writer: XADD, PUBLISH, and what is quickly answered;
+//! - the reader: XREAD BLOCK alone;
+//! - the subscriber.
+//!
+//! Each is a fred client of its own without a reconnect policy. A connection that is lost takes its client with it, and a new
+//! client is made: so fred can neither send a command twice nor keep commands for a connection that is yet to come, and
+//! what a client brings belongs to one connection.
+
+mod address;
+mod batch;
+mod book;
+mod connector;
+mod feed;
+mod link;
+mod options;
+mod reader;
+mod reply;
+mod subscriber;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use fred::interfaces::{PubsubInterface, StreamsInterface};
+
+use self::connector::{Connector, Role};
+use self::link::Link;
+use self::reader::Reader;
+use self::subscriber::Subscriber;
+use super::{EntryId, Extent, Outgoing, Pending, Received, StreamEntry, Transport, TransportError};
+
+pub use self::options::RedisOptions;
+
+/// A Redis server, or what speaks like one. Its connections live in the background and are made anew whenever they are lost.
+pub struct Redis {
+    writer: Link,
+    reader: Reader,
+    subscriber: Subscriber,
+    mode: batch::Mode,
+    /// Host and port, or a path: never the credentials.
+    server: String,
+}
+
+impl Redis {
+    /// Starts to connect and returns at once, also when Redis is away. To be called inside a tokio runtime.
+    ///
+    /// The URL is `redis://[user:password@]host[:port][/database]`, `rediss://` for TLS, or `unix:///path`
+    /// (`redis+unix://`). Clusters and sentinels are not spoken to.
+    ///
+    /// # Errors
+    /// [`TransportError::Disconnected`] that says what is wrong with the URL, without quoting it.
+    pub fn start(url: &str, options: RedisOptions) -> Result<Redis, TransportError> {
+        let connector = Arc::new(Connector::new(address::parse(url)?, options));
+        Ok(Redis {
+            writer: Link::start(Role::Writer, connector.clone()),
+            reader: Reader::start(connector.clone()),
+            subscriber: Subscriber::start(connector.clone()),
+            mode: batch::Mode::new(&connector.options),
+            server: connector.server(),
+        })
+    }
+
+    async fn extent_of(&self, stream: &str) -> Result<Extent, TransportError> {
+        let mut writer = self.writer.live()?;
+        let client = writer.client.clone();
+        match writer.answer(client.xinfo_stream(stream, false, None)).await {
+            Err(TransportError::Refused(why)) if why.contains("no such key") => Ok(Extent::default()),
+            answer => reply::extent(answer?),
+        }
+    }
+
+    async fn subscribers_of(&self, channels: Vec<String>) -> Result<Vec<u64>, TransportError> {
+        let mut writer = self.writer.live()?;
+        if channels.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (client, asked) = (writer.client.clone(), channels.clone());
+        let counts = writer.answer(async {
+            match self.mode.is_sharded {
+                true => client.pubsub_shardnumsub(asked).await,
+                false => client.pubsub_numsub(asked).await,
+            }
+        });
+        reply::counts(counts.await?, &channels)
+    }
+}
+
+impl Transport for Redis {
+    fn send(&self, batch: Vec<Outgoing>) -> Pending<'_, Vec<Result<(), TransportError>>> {
+        Box::pin(batch::send(&self.writer, &self.mode, batch))
+    }
+
+    fn read<'a>(
+        &'a self,
+        stream: &'a str,
+        after: EntryId,
+        count: u64,
+        block: Duration,
+    ) -> Pending<'a, Result<Vec<StreamEntry>, TransportError>> {
+        Box::pin(self.reader.read(stream, after, count, block))
+    }
+
+    fn extent<'a>(&'a self, stream: &'a str) -> Pending<'a, Result<Extent, TransportError>> {
+        Box::pin(self.extent_of(stream))
+    }
+
+    fn subscribe(&self, channels: Vec<String>) -> Pending<'_, Result<(), TransportError>> {
+        Box::pin(self.subscriber.subscribe(channels))
+    }
+
+    fn unsubscribe(&self, channels: Vec<String>) -> Pending<'_, Result<(), TransportError>> {
+        Box::pin(self.subscriber.unsubscribe(channels))
+    }
+
+    fn receive(&self) -> Pending<'_, Received> {
+        Box::pin(self.subscriber.receive())
+    }
+
+    fn subscribers(&self, channels: Vec<String>) -> Pending<'_, Result<Vec<u64>, TransportError>> {
+        Box::pin(self.subscribers_of(channels))
+    }
+
+    fn close(&self) -> Pending<'_, ()> {
+        Box::pin(async {
+            tokio::join!(self.writer.close(), self.reader.close(), self.subscriber.close());
+        })
+    }
+}
+
+impl fmt::Debug for Redis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redis")
+            .field("server", &self.server)
+            .field("sharded", &self.mode.is_sharded)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,12 @@
+//! Clusters of many replicas in one process, by the transport in memory and under simulated time.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod directed;
+mod fleet;
+mod line;
+mod liveness;
+mod outage;
+mod sharing;
+mod sockets;
+mod stream;
