@@ -7,13 +7,12 @@ use std::{
 };
 
 use serde::Serialize;
-use socketioxide::{
-    BroadcastError, SendError, SocketError,
-    extract::{AckSender, SocketRef},
-    operators::BroadcastOperators,
-};
+use socketioxide::{BroadcastError, SendError, SocketError};
 
-use crate::shed::cut_off;
+use crate::{
+    io::{AckSender, BroadcastOperators, SocketRef},
+    shed::cut_off,
+};
 
 /// Emits `event` to what `to` selects.
 ///

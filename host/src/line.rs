@@ -7,6 +7,7 @@
 use std::{
     future::Future,
     io,
+    mem::MaybeUninit,
     net::SocketAddr,
     pin::Pin,
     sync::{
@@ -18,6 +19,7 @@ use std::{
 };
 
 use axum::{
+    body::Bytes,
     extract::connect_info::Connected,
     serve::{IncomingStream, Listener},
 };
@@ -27,6 +29,9 @@ use tokio::{
     net::{TcpListener, TcpStream},
     time::{Instant, Sleep, sleep},
 };
+
+/// How much is read at once from a client that sends much.
+const AHEAD_BYTES: usize = 16 << 10;
 
 /// Accepts connections as [`Line`]s.
 pub(crate) struct Lines {
@@ -65,12 +70,14 @@ pub(crate) struct Line {
     heard: Instant,
     /// Goes off when the client may have been silent for too long; moved on only then, not with every packet.
     alarm: Pin<Box<Sleep>>,
+    ahead: Ahead,
 }
 
 impl Line {
     fn new(stream: TcpStream, silence_max: Duration) -> Self {
         let alarm = Box::pin(sleep(silence_max));
-        Self { stream, scissors: Scissors::default(), silence_max, heard: Instant::now(), alarm }
+        let (scissors, heard, ahead) = (Scissors::default(), Instant::now(), Ahead::default());
+        Self { stream, scissors, silence_max, heard, alarm, ahead }
     }
 
     fn poll_send(
@@ -109,9 +116,45 @@ impl AsyncRead for Line {
         line.mind_silence(cx);
         line.scissors.check()?;
         let before = buf.filled().len();
-        ready!(Pin::new(&mut line.stream).poll_read(cx, buf))?;
+        ready!(line.ahead.poll_read(&mut line.stream, cx, buf))?;
         if buf.filled().len() > before {
             line.heard = Instant::now();
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Reads ahead of a reader whose buffer is small, but only while much comes in: between two packets it holds nothing.
+#[derive(Default)]
+struct Ahead {
+    /// What the reader had no room for yet.
+    bytes: Bytes,
+    /// The last read left no room, so there may be more where it came from.
+    is_behind: bool,
+}
+
+impl Ahead {
+    fn poll_read(
+        &mut self,
+        stream: &mut TcpStream,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.bytes.is_empty() {
+            if !self.is_behind || buf.remaining() >= AHEAD_BYTES {
+                ready!(Pin::new(stream).poll_read(cx, buf))?;
+                self.is_behind = buf.remaining() == 0;
+                return Poll::Ready(Ok(()));
+            }
+            let mut space = [MaybeUninit::uninit(); AHEAD_BYTES];
+            let mut read = ReadBuf::uninit(&mut space);
+            ready!(Pin::new(stream).poll_read(cx, &mut read))?;
+            self.is_behind = read.remaining() == 0;
+            let (now, later) = read.filled().split_at(read.filled().len().min(buf.remaining()));
+            buf.put_slice(now);
+            self.bytes = Bytes::copy_from_slice(later);
+        } else {
+            buf.put_slice(&self.bytes.split_to(self.bytes.len().min(buf.remaining())));
         }
         Poll::Ready(Ok(()))
     }
@@ -207,6 +250,30 @@ mod tests {
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (line, _) = Lines::new(listener, silence_max).accept().await;
         (line, client)
+    }
+
+    #[tokio::test]
+    async fn what_is_read_ahead_is_the_same_and_is_not_kept() {
+        let (mut line, mut client) = lines(Duration::from_secs(3_600)).await;
+        let sent: Vec<u8> = (0..200_003_u32).map(|index| (index % 251) as u8).collect();
+        let expected = sent.clone();
+        let sending = tokio::spawn(async move {
+            client.write_all(&sent).await.unwrap();
+            client
+        });
+        let mut got = Vec::new();
+        let mut most_ahead = 0;
+        while got.len() < expected.len() {
+            let mut small = [0; 256];
+            let size = line.read(&mut small).await.unwrap();
+            got.extend_from_slice(&small[..size]);
+            most_ahead = most_ahead.max(line.ahead.bytes.len());
+        }
+        assert!(got == expected);
+        assert!(most_ahead > 256, "{most_ahead}");
+        assert!(line.ahead.bytes.is_empty());
+        drop(sending.await.unwrap());
+        assert_eq!(line.read(&mut [0; 256]).await.unwrap(), 0);
     }
 
     #[tokio::test]

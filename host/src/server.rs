@@ -5,29 +5,35 @@ use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
 use anyhow::Context;
 use axum::{Router, middleware};
 use pointwork_core::Settings;
-use socketioxide::{ParserConfig, SocketIo, layer::SocketIoLayer};
-use tokio::{
-    net::TcpListener,
-    signal::unix::{SignalKind, signal},
-    sync::watch,
-};
+use socketioxide::{ParserConfig, layer::SocketIoLayer};
+use socketioxide_redis_streams::Cluster;
+use tokio::{net::TcpListener, sync::watch};
 use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 
 use crate::{
     admin::{self, Admin},
     auth::Verifier,
+    cluster::Replicas,
     config::{Config, CorsOrigins, ListenConfig, RpcConfig},
+    drain::drain,
+    head,
+    io::{Adapter, SocketIo},
     line::{Lines, Scissors},
+    memory,
     policies::Policies,
     policy_dir::PolicyDir,
     root,
-    rpc::{Rpc, RpcSettings},
+    rpc::{LookupSettings, Rpc, RpcSettings},
     shed::{Upgrades, note_upgrade},
+    signals::Signals,
     telemetry::Metrics,
 };
 
 /// How long connections may take to end after the sockets were closed.
 const CLOSING_MAX: Duration = Duration::from_secs(5);
+
+/// Each socket keeps such a buffer for as long as it lives. What is longer is read by larger pieces, see [`line`](crate::line).
+const READ_BUFFER_BYTES: usize = 128;
 
 /// Where a started server listens.
 #[derive(Debug, Clone, serde::Serialize)]
@@ -45,21 +51,26 @@ pub struct Listening {
 /// # Errors
 /// When a listener cannot be bound, a key cannot be read, or the policy engine cannot start.
 pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening)) -> anyhow::Result<()> {
-    if config.redis.url.is_some() {
-        tracing::warn!("redis.url is set, but this version serves as one replica alone and does not use it");
-    }
     if config.listen.max_buffer_packets.get() <= config.rpc.calls_per_user_max.get() {
         tracing::warn!(
             "listen.max_buffer_packets is not above rpc.calls_per_user_max: a burst of calls can cut off a daemon"
         );
     }
+    if config.redis.lost_after_ms.get() < 2 * config.redis.heartbeat_ms.get() {
+        tracing::warn!("redis.lost_after_ms is less than two heartbeats: replicas that live can be taken for silent");
+    }
+    let mut signals = Signals::new()?;
     let verifier = Arc::new(Verifier::from_config(&config.auth).context("auth")?);
     let policies = Arc::new(Policies::new(&config.policy, &config.rpc)?);
     // Before the first socket: a call never meets a policy that is still being compiled.
     let policy_dir = PolicyDir::open(&config.policy, policies.clone())?;
-    let rpc = Rpc::start(&rpc_settings(&config.rpc), policies.clone());
-    let (layer, io) = socketio(&config.listen);
-    root::mount(&io, verifier, rpc);
+    let replicas = Replicas::new(&config.redis).context("redis")?;
+    let rpc = Rpc::start(&rpc_settings(&config.rpc), policies.clone(), replicas.clone());
+    let (layer, io) = socketio(&config.listen, replicas.cluster().clone());
+    root::mount(&io, verifier, rpc.clone());
+    root::describe_sockets(&io, &replicas.cluster().namespace("/"));
+    replicas.start(&rpc);
+    memory::keep_trimmed(io.clone());
 
     let listener = bind(config.listen.address, "listen.address").await?;
     let admin_listener = bind(config.admin.address, "admin.address").await?;
@@ -70,8 +81,15 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
     let app = Router::new()
         .layer(layer)
         .layer(cors(&config.listen))
-        .layer(middleware::from_fn_with_state(Upgrades::default(), note_upgrade));
-    let admin = admin::router(Admin { io: io.clone(), policies, metrics, token: config.admin.token.clone() });
+        .layer(middleware::from_fn_with_state(Upgrades::default(), note_upgrade))
+        .layer(middleware::map_request(head::detach));
+    let admin = admin::router(Admin {
+        io: io.clone(),
+        policies,
+        replicas: replicas.clone(),
+        metrics,
+        token: config.admin.token.clone(),
+    });
 
     let lines = Lines::new(listener, silence_max(&config.listen));
     let (stop, _) = watch::channel(false);
@@ -80,35 +98,40 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
     tracing::info!(socketio = listening.socketio, admin = listening.admin, "listening");
     ready(&listening);
 
-    let signal = asked_to_stop().await?;
+    let signal = signals.next().await;
     tracing::info!(signal, sockets = io.sockets().len(), "closing");
-    stop.send_replace(true);
     let closing = async {
-        io.close().await;
-        let _ = tokio::join!(sockets, admin);
+        drain(&rpc, &replicas, config.listen.drain_ms.as_millis()).await;
+        stop.send_replace(true);
+        let closed = async {
+            io.close().await;
+            let _ = tokio::join!(sockets, admin);
+        };
+        if tokio::time::timeout(CLOSING_MAX, closed).await.is_err() {
+            tracing::warn!("connections were still open and are cut");
+        }
+        replicas.cluster().close().await;
     };
     tokio::select! {
-        ended = tokio::time::timeout(CLOSING_MAX, closing) => {
-            if ended.is_err() {
-                tracing::warn!("connections were still open and are cut");
-            }
-        }
-        signal = asked_to_stop() => tracing::warn!(signal = signal?, "stopping at once"),
+        () = closing => {}
+        signal = signals.next() => tracing::warn!(signal, "stopping at once"),
     }
     policy_dir.close();
     tracing::info!("closed");
     Ok(())
 }
 
-fn socketio(listen: &ListenConfig) -> (SocketIoLayer, SocketIo) {
+fn socketio(listen: &ListenConfig, cluster: Cluster) -> (SocketIoLayer<Adapter>, SocketIo) {
     let payload = listen.max_payload_bytes.as_usize();
-    SocketIo::builder()
+    socketioxide::SocketIo::builder()
+        .with_adapter::<Adapter>(cluster)
         .with_parser(ParserConfig::common().max_incoming_binary_buf_size(payload))
         .req_path(listen.path.as_str().to_owned())
         .ping_interval(listen.ping_interval_ms.as_millis())
         .ping_timeout(listen.ping_timeout_ms.as_millis())
         .connect_timeout(listen.connect_timeout_ms.as_millis())
         .max_payload(payload as u64)
+        .ws_read_buffer_size(READ_BUFFER_BYTES)
         .ws_max_message_size(payload)
         .ws_max_frame_size(payload)
         .max_buffer_size(listen.max_buffer_packets.as_usize())
@@ -127,6 +150,11 @@ fn rpc_settings(rpc: &RpcConfig) -> RpcSettings {
         call_timeout: rpc.call_timeout_ms.as_millis(),
         calls_max: rpc.calls_max.as_usize(),
         request_memory_max: rpc.request_memory_mib.as_usize() << 20,
+        lookup: LookupSettings {
+            timeout: rpc.presence_fetch_timeout_ms.as_millis(),
+            while_waiting: rpc.reconnect_poll_ms.as_millis(),
+            while_in_flight: rpc.presence_poll_ms.as_millis(),
+        },
         limits,
     }
 }
@@ -173,15 +201,4 @@ fn stopped(stop: &watch::Sender<bool>) -> impl Future<Output = ()> + Send + 'sta
     async move {
         let _ = stop.wait_for(|stop| *stop).await;
     }
-}
-
-async fn asked_to_stop() -> anyhow::Result<&'static str> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut hangup = signal(SignalKind::hangup())?;
-    Ok(tokio::select! {
-        _ = terminate.recv() => "SIGTERM",
-        _ = interrupt.recv() => "SIGINT",
-        _ = hangup.recv() => "SIGHUP",
-    })
 }

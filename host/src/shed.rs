@@ -13,9 +13,10 @@ use axum::{
     middleware::Next,
     response::Response,
 };
-use socketioxide::{TransportType, extract::SocketRef};
+use socketioxide::TransportType;
 
 use crate::{
+    io::SocketRef,
     line::{Scissors, WeakScissors},
     lock::lock,
 };

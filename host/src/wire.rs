@@ -1,76 +1,29 @@
 //! What clients send and get, as serde types that pass any JSON and any binary through unchanged.
 
-use std::{borrow::Cow, convert::Infallible, fmt, sync::Arc};
+use std::{borrow::Cow, convert::Infallible, sync::Arc};
 
-use serde::{
-    Deserialize, Deserializer, Serialize, Serializer,
-    de::{SeqAccess, Visitor},
-    ser::SerializeTuple,
-};
+use serde::{Serialize, Serializer};
 use socketioxide::{
     adapter::Adapter,
     extract::TryData,
     handler::{FromMessageParts, Value},
     socket::Socket,
 };
+pub(crate) use socketioxide_redis_streams::Args;
+use socketioxide_redis_streams::wire::Packet;
 
-/// The arguments of an event or of an acknowledgement, however many there are.
+/// The arguments, unless no client's parser would take them.
 ///
-/// `rmpv::Value` and not `serde_json::Value`: it is the one that keeps binary attachments.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Args(pub Vec<rmpv::Value>);
-
-impl Args {
-    /// The arguments, unless no client's parser would take them.
-    ///
-    /// # Errors
-    /// When they hold a stand-in for an attachment beside real attachments, which no honest client sends, or more attachments
-    /// than a client takes: whoever they were passed on to would be cut off by its own parser.
-    pub fn fit(self) -> Result<Self, Unfit> {
-        let count = |is: fn(&rmpv::Value) -> bool| self.0.iter().map(|arg| count(arg, is)).sum::<usize>();
-        match count(|value| matches!(value, rmpv::Value::Binary(_))) {
-            0 => Ok(self),
-            attachments if attachments > ATTACHMENTS_MAX => Err(Unfit::TooManyAttachments),
-            _ if count(is_placeholder) > 0 => Err(Unfit::Malformed),
-            _ => Ok(self),
-        }
-    }
-
-    /// The first argument; `undefined` in JavaScript when there is none.
-    #[must_use]
-    pub fn into_first(self) -> Option<rmpv::Value> {
-        self.0.into_iter().next()
-    }
-}
-
-/// Socketioxide spreads what is (de)serialized as a tuple over the arguments, and treats all else as the first of them.
-impl<'de> Deserialize<'de> for Args {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ArgsVisitor;
-        impl<'de> Visitor<'de> for ArgsVisitor {
-            type Value = Args;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the arguments of an event")
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Args, A::Error> {
-                let mut args = Vec::new();
-                while let Some(arg) = seq.next_element()? {
-                    args.push(arg);
-                }
-                Ok(Args(args))
-            }
-        }
-        deserializer.deserialize_tuple(usize::MAX, ArgsVisitor)
-    }
-}
-
-impl Serialize for Args {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut tuple = serializer.serialize_tuple(self.0.len())?;
-        for arg in &self.0 {
-            tuple.serialize_element(arg)?;
-        }
-        tuple.end()
+/// # Errors
+/// When they hold a stand-in for an attachment beside real attachments, which no honest client sends, or more attachments
+/// than a client takes: whoever they were passed on to would be cut off by its own parser.
+pub(crate) fn fit(args: Args) -> Result<Args, Unfit> {
+    let count = |is: fn(&rmpv::Value) -> bool| args.0.iter().map(|arg| count(arg, is)).sum::<usize>();
+    match count(|value| matches!(value, rmpv::Value::Binary(_))) {
+        0 => Ok(args),
+        attachments if attachments > ATTACHMENTS_MAX => Err(Unfit::TooManyAttachments),
+        _ if count(is_placeholder) > 0 => Err(Unfit::Malformed),
+        _ => Ok(args),
     }
 }
 
@@ -140,7 +93,7 @@ impl<A: Adapter> FromMessageParts<A> for Incoming {
     ) -> Result<Self, Infallible> {
         let bytes = value.as_str().map_or(0, |text| text.len());
         let TryData(args) = TryData::<Args>::from_message_parts(socket, value, ack_id)?;
-        let args = args.map_err(|_| Unfit::Malformed).and_then(Args::fit);
+        let args = args.map_err(|_| Unfit::Malformed).and_then(fit);
         Ok(Self { args, bytes: u32::try_from(bytes).unwrap_or(u32::MAX) })
     }
 }
@@ -176,7 +129,10 @@ impl Answer {
     }
 }
 
-/// What a daemon gets with `rpc-request`.
+/// The event that brings a request to a daemon.
+pub(crate) const RPC_REQUEST: &str = "rpc-request";
+
+/// What a daemon gets with [`RPC_REQUEST`].
 #[derive(Debug, Serialize)]
 pub(crate) struct RpcRequest<'a> {
     /// The method as the caller wrote it.
@@ -184,6 +140,15 @@ pub(crate) struct RpcRequest<'a> {
     /// As the caller sent them; absent when it sent none.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "bare")]
     pub params: Option<rmpv::Value>,
+}
+
+impl RpcRequest<'_> {
+    /// The same for a daemon of another replica, as the cluster's wire carries it.
+    pub(crate) fn into_packet(self) -> Packet {
+        let params = self.params.map(|params| ("params".into(), params));
+        let body = [("method".into(), self.method.into())].into_iter().chain(params).collect();
+        Packet::event(RPC_REQUEST, [rmpv::Value::Map(body)])
+    }
 }
 
 /// The value as if it were no `Option`: inside `serialize_some`, socketioxide's parser no longer sees binary.
@@ -204,26 +169,19 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_as_many_as_there_are() {
-        assert_eq!(args(serde_json::json!([])).into_first(), None);
-        assert_eq!(args(serde_json::json!([7, "x"])).into_first(), Some(7.into()));
-        assert_eq!(serde_json::to_string(&args(serde_json::json!([7, {"a": null}]))).unwrap(), r#"[7,{"a":null}]"#);
-    }
-
-    #[test]
     fn a_stand_in_beside_an_attachment_is_forged() {
         let stand_in = args(serde_json::json!([{"a": [{"_placeholder": true, "num": 99}]}]));
-        assert!(stand_in.clone().fit().is_ok(), "without attachments it is an object like any other");
+        assert!(fit(stand_in.clone()).is_ok(), "without attachments it is an object like any other");
         let attachment = Args(vec!["text".into(), rmpv::Value::Array(vec![rmpv::Value::Binary(vec![1])])]);
-        assert!(attachment.clone().fit().is_ok());
-        assert_eq!(Args([stand_in.0, attachment.0].concat()).fit(), Err(Unfit::Malformed));
+        assert!(fit(attachment.clone()).is_ok());
+        assert_eq!(fit(Args([stand_in.0, attachment.0].concat())), Err(Unfit::Malformed));
     }
 
     #[test]
     fn attachments_are_as_many_as_a_client_takes() {
         let attachments = |count| Args(vec![rmpv::Value::Array(vec![rmpv::Value::Binary(vec![1]); count])]);
-        assert!(attachments(ATTACHMENTS_MAX).fit().is_ok());
-        assert_eq!(attachments(ATTACHMENTS_MAX + 1).fit(), Err(Unfit::TooManyAttachments));
+        assert!(fit(attachments(ATTACHMENTS_MAX)).is_ok());
+        assert_eq!(fit(attachments(ATTACHMENTS_MAX + 1)), Err(Unfit::TooManyAttachments));
     }
 
     #[test]

@@ -14,9 +14,8 @@ use axum::{
     routing::{get, post},
 };
 use serde_json::json;
-use socketioxide::SocketIo;
 
-use crate::{config::Secret, policies::Policies, telemetry::Metrics};
+use crate::{cluster::Replicas, config::Secret, io::SocketIo, policies::Policies, telemetry::Metrics};
 
 /// What the admin API looks at.
 pub struct Admin {
@@ -24,6 +23,8 @@ pub struct Admin {
     pub io: SocketIo,
     /// The four slots.
     pub policies: Arc<Policies>,
+    /// The other replicas.
+    pub replicas: Arc<Replicas>,
     /// Renders `/metrics`.
     pub metrics: Metrics,
     /// Asked of whoever does not come from loopback.
@@ -40,12 +41,23 @@ pub fn router(admin: Admin) -> Router {
         .route_layer(middleware::from_fn_with_state(admin.clone(), access::check))
         // A probe has no token.
         .route("/health", get(health))
+        .route("/health/ready", get(ready))
         .fallback(|| async { refusal(StatusCode::NOT_FOUND, "no such endpoint") })
         .with_state(admin)
 }
 
 async fn health(State(admin): State<Arc<Admin>>) -> Json<serde_json::Value> {
     Json(json!({ "status": "ok", "sockets": admin.io.sockets().len() }))
+}
+
+/// 200 when this replica knows every daemon of the cluster, else 503 and why it does not.
+async fn ready(State(admin): State<Arc<Admin>>) -> Response {
+    match admin.replicas.missing() {
+        None => Json(json!({ "ready": true })).into_response(),
+        Some(reason) => {
+            (StatusCode::SERVICE_UNAVAILABLE, Json(json!({ "ready": false, "reason": reason }))).into_response()
+        }
+    }
 }
 
 async fn policies(State(admin): State<Arc<Admin>>) -> Json<serde_json::Value> {

@@ -28,3 +28,12 @@ where
         D::Error::custom(format_args!("must be an IP address and a port, such as 127.0.0.1:3000, not `{text}`"))
     })
 }
+
+/// A name that is shared with others: not empty, at most 256 bytes.
+pub(super) fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    if name.is_empty() || name.len() > 256 {
+        return Err(D::Error::custom("must be a name of 1 to 256 bytes"));
+    }
+    Ok(name)
+}

@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use pointwork_core::{decision::Departure, room};
-use socketioxide::{
-    extract::{AckSender, SocketRef},
-    socket::DisconnectReason,
-};
+use socketioxide::socket::DisconnectReason;
 
 use super::{
     activity::{self, Activity},
@@ -16,6 +13,7 @@ use crate::{
     clock::unix_ms,
     deliver::{acknowledge, broadcast},
     identity::{Client, Identity},
+    io::{AckSender, SocketRef},
     rpc::{Party, Rpc},
     wire::{Incoming, take},
 };
@@ -53,6 +51,17 @@ impl Connection {
             Client::Machine(machine) => room::machine(user, machine),
         };
         vec![room::user(user), scope]
+    }
+
+    /// What other servers are told of it: all that its handshake said, but for the token.
+    pub(super) fn who(&self) -> Vec<(rmpv::Value, rmpv::Value)> {
+        let user = ("userId".into(), (*self.identity.user).into());
+        let scope: [(&str, &str); 2] = match &self.identity.client {
+            Client::User => return vec![user, ("clientType".into(), "user-scoped".into())],
+            Client::Session(session) => [("clientType", "session-scoped"), ("sessionId", session)],
+            Client::Machine(machine) => [("clientType", "machine-scoped"), ("machineId", machine)],
+        };
+        std::iter::once(user).chain(scope.map(|(name, value)| (name.into(), value.into()))).collect()
     }
 
     /// The socket is connected: it enters the directory, and what it sent meanwhile is handled.

@@ -2,21 +2,23 @@
 
 mod activity;
 mod connection;
+mod describe;
 mod gate;
 
 use std::{future::ready, sync::Arc};
 
 use socketioxide::{
-    SocketIo,
-    extract::{AckSender, SocketRef, TryData},
+    extract::{Event as Name, TryData},
     handler::ConnectHandler,
     socket::DisconnectReason,
 };
+use socketioxide_redis_streams::Namespace;
 
 use self::connection::{Connection, Event};
 use crate::{
     auth::Verifier,
     identity::{Handshake, identify},
+    io::{AckSender, SocketIo, SocketRef},
     rpc::Rpc,
     wire::Incoming,
 };
@@ -51,15 +53,26 @@ pub fn mount(io: &SocketIo, verifier: Arc<Verifier>, rpc: Arc<Rpc>) {
     io.ns("/", connected.with(admit));
 }
 
+/// Tells other servers of the cluster who the sockets of the namespace `/` are, when they ask.
+pub fn describe_sockets(io: &SocketIo, namespace: &Namespace) {
+    let io = io.clone();
+    namespace.describe_sockets(move |socket| describe::describe(&io, socket));
+}
+
 fn set_up(socket: &SocketRef, connection: Arc<Connection>) {
+    // The room of its own id is how other servers of the cluster mean this socket alone.
+    socket.join(socket.id.to_string());
     socket.join(connection.rooms());
-    on(socket, &connection, "rpc-register", |incoming, _| Event::Register(incoming));
-    on(socket, &connection, "rpc-unregister", |incoming, _| Event::Unregister(incoming));
-    on(socket, &connection, "rpc-call", Event::Call);
-    on(socket, &connection, "ping", |_, ack| Event::Ping(ack));
-    on(socket, &connection, "session-alive", |incoming, _| Event::SessionAlive(incoming));
-    on(socket, &connection, "session-end", |incoming, _| Event::SessionEnd(incoming));
-    on(socket, &connection, "machine-alive", |incoming, _| Event::MachineAlive(incoming));
+    let taking = connection.clone();
+    // One handler for all of them, which is what the socket keeps. It acts in the body of the closure, which the socket's receive
+    // task runs in the order of arrival; what the closure returns would be spawned, and spawned futures change places.
+    socket.on_fallback(move |socket: SocketRef, Name(name): Name, incoming: Incoming, ack: AckSender| {
+        match event(&name, incoming, ack) {
+            Some(event) => taking.take(&socket, event),
+            None => metrics::counter!("pointwork_events_unknown_total").increment(1),
+        }
+        ready(())
+    });
     let leaving = connection.clone();
     socket.on_disconnect(move |socket: SocketRef, reason: DisconnectReason| {
         leaving.close(&socket, reason);
@@ -68,12 +81,16 @@ fn set_up(socket: &SocketRef, connection: Arc<Connection>) {
     socket.extensions.insert(connection);
 }
 
-/// Handles `name` in the body of the closure, which the socket's receive task runs in the order of arrival; what the
-/// closure returns would be spawned, and spawned futures change places.
-fn on(socket: &SocketRef, connection: &Arc<Connection>, name: &'static str, event: fn(Incoming, AckSender) -> Event) {
-    let connection = connection.clone();
-    socket.on(name, move |socket: SocketRef, incoming: Incoming, ack: AckSender| {
-        connection.take(&socket, event(incoming, ack));
-        ready(())
-    });
+/// What a client sent; `None` when it is nothing that the host knows.
+fn event(name: &str, incoming: Incoming, ack: AckSender) -> Option<Event> {
+    Some(match name {
+        "rpc-register" => Event::Register(incoming),
+        "rpc-unregister" => Event::Unregister(incoming),
+        "rpc-call" => Event::Call(incoming, ack),
+        "ping" => Event::Ping(ack),
+        "session-alive" => Event::SessionAlive(incoming),
+        "session-end" => Event::SessionEnd(incoming),
+        "machine-alive" => Event::MachineAlive(incoming),
+        _ => return None,
+    })
 }

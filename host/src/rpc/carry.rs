@@ -3,26 +3,59 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use pointwork_core::{
-    Answer, AskId, CallId, Time,
-    decision::{Absence, Call, Candidate, Doubt},
+    Answer, AskId, CallId, RpcRoom, SocketId, Time,
+    decision::{Call, Candidate, Doubt},
 };
-use socketioxide::{AckError, extract::SocketRef};
 
-use super::{Rpc, held::Held, shard::State};
-use crate::{
-    deliver::undelivered,
-    wire::{Args, RpcRequest},
+use super::{
+    Rpc,
+    held::Held,
+    lookup::GraceQuestion,
+    request::{NotSent, Sending},
+    shard::{Seat, State},
 };
+use crate::wire::RpcRequest;
 
 /// A command with the handles that its ids stand for.
 pub(super) enum Deed {
-    AskTarget { call: CallId, ask: AskId, key: u64, input: Call, candidates: Vec<Candidate> },
-    AskGrace { call: CallId, ask: AskId, key: u64, input: Call, absence: Absence },
-    AskPresence { call: CallId, ask: AskId, key: u64, input: Call, doubt: Doubt },
-    Emit { call: CallId, socket: Option<SocketRef>, method: Arc<str>, params: Option<rmpv::Value>, left: Duration },
-    Answer { held: Held, answer: Answer<Option<rmpv::Value>> },
-    Forget { held: Held },
-    WarnSeveral { user: Arc<str>, method: Arc<str>, count: usize },
+    AskTarget {
+        call: CallId,
+        ask: AskId,
+        key: u64,
+        input: Call,
+        candidates: Vec<Candidate>,
+    },
+    AskGrace {
+        room: RpcRoom,
+        question: GraceQuestion,
+    },
+    AskPresence {
+        call: CallId,
+        ask: AskId,
+        key: u64,
+        input: Call,
+        doubt: Doubt,
+    },
+    Emit {
+        call: CallId,
+        target: SocketId,
+        seat: Option<Seat>,
+        method: Arc<str>,
+        params: Option<rmpv::Value>,
+        left: Duration,
+    },
+    Answer {
+        held: Held,
+        answer: Answer<Option<rmpv::Value>>,
+    },
+    Forget {
+        held: Held,
+    },
+    WarnSeveral {
+        user: Arc<str>,
+        method: Arc<str>,
+        count: usize,
+    },
 }
 
 impl Rpc {
@@ -43,7 +76,12 @@ impl Rpc {
                 let choice = self.policies.choose(key, &input, &candidates);
                 shard.step(self.now(), |state, now| state.switchboard.handle_choice(call, ask, choice, now)).1
             }
-            Deed::AskGrace { call, ask, key, input, absence } => {
+            // Servers of another kind announce nothing: they are asked first.
+            Deed::AskGrace { room, question } if self.namespace.foreign_servers() > 0 => {
+                self.look_up(index, room, question);
+                Vec::new()
+            }
+            Deed::AskGrace { question: GraceQuestion { call, ask, key, input, absence }, .. } => {
                 let wait_ms = self.policies.wait(key, &input, &absence);
                 shard.step(self.now(), |state, now| state.switchboard.handle_wait(call, ask, wait_ms, now)).1
             }
@@ -51,12 +89,15 @@ impl Rpc {
                 let verdict = self.policies.judge(key, &input, &doubt);
                 shard.step(self.now(), |state, now| state.switchboard.handle_judgement(call, ask, verdict, now)).1
             }
-            Deed::Emit { call, socket, method, params, left } => {
+            Deed::Emit { call, target, seat, method, params, left } => {
                 let request = RpcRequest { method: &method, params };
-                if socket.is_some_and(|socket| self.request(index, call, &socket, &request, left)) {
-                    return Vec::new();
-                }
-                shard.step(self.now(), |state, now| state.switchboard.handle_unanswerable(call, now)).1
+                let sent = self.send(Sending { index, call, target, request, left }, seat);
+                let Err(not_sent) = sent else { return Vec::new() };
+                let machine = shard.step(self.now(), |state, now| match not_sent {
+                    NotSent::Unanswerable => state.switchboard.handle_unanswerable(call, now),
+                    NotSent::Unreachable => state.switchboard.handle_unreachable(call, now),
+                });
+                machine.1
             }
             Deed::Answer { held, answer } => {
                 held.answer(answer);
@@ -71,40 +112,5 @@ impl Rpc {
                 Vec::new()
             }
         }
-    }
-
-    /// Sends the request to the daemon and has its answer awaited; false when it cannot be sent.
-    fn request(
-        self: &Arc<Self>,
-        index: usize,
-        call: CallId,
-        socket: &SocketRef,
-        request: &RpcRequest<'_>,
-        left: Duration,
-    ) -> bool {
-        let answer = match socket.timeout(left).emit_with_ack::<_, Args>("rpc-request", request) {
-            Ok(answer) => answer,
-            Err(error) => {
-                tracing::debug!(socket = %socket.id, %error, "an rpc-request could not be sent");
-                undelivered(socket, &error);
-                return false;
-            }
-        };
-        let rpc = self.clone();
-        let waiting = tokio::spawn(async move {
-            let answer = answer.await;
-            rpc.drive_shard(index, |state, now| match answer.map(Args::fit) {
-                Ok(Ok(args)) => state.switchboard.handle_result(call, args.into_first(), now),
-                Ok(Err(_)) | Err(AckError::Decode(_)) => state.switchboard.handle_unusable(call, now),
-                Err(AckError::Timeout | AckError::Socket(_)) => state.switchboard.handle_unanswerable(call, now),
-            });
-        });
-        let waiting = waiting.abort_handle();
-        self.shards[index].step(self.now(), |state, _| match state.held.get_mut(&call) {
-            Some(held) => held.answered_by(waiting),
-            // Settled meanwhile: by its answer, and the task has ended, or by a disconnect, and nobody needs it.
-            None => waiting.abort(),
-        });
-        true
     }
 }

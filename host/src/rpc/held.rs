@@ -1,13 +1,16 @@
 //! What the host holds for a call while the machine decides.
 
-use std::{borrow::Cow, sync::Arc, time::Instant};
+use std::{borrow::Cow, sync::Arc};
 
 use pointwork_core::{Answer as Outcome, CallRefused, call::message};
-use socketioxide::extract::{AckSender, SocketRef};
-use tokio::task::AbortHandle;
+use tokio::{task::AbortHandle, time::Instant};
 
 use super::places::Place;
-use crate::{deliver::acknowledge, wire::Answer};
+use crate::{
+    deliver::acknowledge,
+    io::{AckSender, SocketRef},
+    wire::Answer,
+};
 
 /// What a caller asked for.
 pub(super) struct Request {
@@ -101,5 +104,6 @@ const fn label<R>(outcome: &Outcome<R>) -> &'static str {
         Outcome::TargetDisconnected => "disconnected",
         Outcome::TimedOut => "timeout",
         Outcome::Unusable => "unusable",
+        Outcome::Unreachable => "unreachable",
     }
 }

@@ -7,23 +7,30 @@
 
 mod carry;
 mod held;
+mod lookup;
 mod places;
+mod remote;
+mod request;
 mod shard;
 
 use std::{
     borrow::Cow,
     hash::{BuildHasher, RandomState},
-    sync::Arc,
-    time::{Duration, Instant},
+    sync::{Arc, Mutex},
+    time::Duration,
 };
 
+pub use self::lookup::LookupSettings;
 use self::{
     held::{Held, Request},
+    lookup::Lookups,
     places::Places,
-    shard::Shard,
+    shard::{Seat, Shard},
 };
 use crate::{
+    cluster::Replicas,
     deliver::tell,
+    io::{AckSender, SocketRef},
     policies::Policies,
     wire::{Incoming, memory_bytes, take},
 };
@@ -33,10 +40,9 @@ use pointwork_core::{
     decision::{Departure, Traits},
     room,
 };
-use socketioxide::{
-    extract::{AckSender, SocketRef},
-    socket::Sid,
-};
+use socketioxide::socket::Sid;
+use socketioxide_redis_streams::Namespace;
+use tokio::time::Instant;
 
 /// Shards of the directory and the calls: enough that two cores seldom meet on one.
 const SHARDS: usize = 32;
@@ -50,6 +56,8 @@ pub struct RpcSettings {
     pub calls_max: usize,
     /// How much memory their parameters may take together, in bytes.
     pub request_memory_max: usize,
+    /// How servers of another kind are asked for daemons.
+    pub lookup: LookupSettings,
     /// Bounds of each shard; its own bound of calls is not used, for users are not spread evenly over the shards.
     pub limits: Settings,
 }
@@ -69,13 +77,17 @@ pub struct Rpc {
     policies: Arc<Policies>,
     call_timeout: Duration,
     places: Places,
+    replicas: Arc<Replicas>,
+    namespace: Arc<Namespace>,
+    lookup: LookupSettings,
+    lookups: Lookups,
     started: Instant,
 }
 
 impl Rpc {
     /// Starts the layer and its timers, which run for as long as the current runtime.
     #[must_use]
-    pub fn start(settings: &RpcSettings, policies: Arc<Policies>) -> Arc<Self> {
+    pub fn start(settings: &RpcSettings, policies: Arc<Policies>, replicas: Arc<Replicas>) -> Arc<Self> {
         let limits = Settings { calls_max: usize::MAX, ..settings.limits };
         let rpc = Arc::new(Self {
             shards: (0..SHARDS).map(|_| Shard::new(limits)).collect(),
@@ -83,6 +95,10 @@ impl Rpc {
             policies,
             call_timeout: settings.call_timeout,
             places: Places::new(settings.calls_max, settings.request_memory_max),
+            namespace: replicas.cluster().namespace("/"),
+            replicas,
+            lookup: settings.lookup,
+            lookups: Mutex::default(),
             started: Instant::now(),
         });
         (0..SHARDS).for_each(|index| shard::keep_time(&rpc, index));
@@ -92,17 +108,20 @@ impl Rpc {
     /// What the layer knows a user by.
     #[must_use]
     pub fn party(&self, user: Arc<str>) -> Party {
-        #[expect(clippy::cast_possible_truncation, reason = "any bits of the hash will do")]
-        let shard = self.hasher.hash_one(&user) as usize % SHARDS;
-        Party { key: pointwork_policy::user_key(&user), user, shard }
+        Party { key: pointwork_policy::user_key(&user), shard: self.shard_of(&user), user }
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "any bits of the hash will do")]
+    fn shard_of(&self, user: &str) -> usize {
+        self.hasher.hash_one(user) as usize % SHARDS
     }
 
     /// A socket of the party is connected.
     pub fn connect(self: &Arc<Self>, socket: &SocketRef, party: &Party) {
         let traits = Traits { local: true, ..Traits::default() };
         self.drive_shard(party.shard, |shard, now| {
-            shard.sockets.insert(id(socket.id), socket.clone());
-            shard.switchboard.handle_connect(id(socket.id), party.user.clone(), traits, now);
+            shard.sockets.insert(id(socket.id), Seat::Here(socket.clone()));
+            shard.switchboard.handle_connect(id(socket.id), party.user.clone(), 0, traits, now);
         });
     }
 
@@ -122,6 +141,7 @@ impl Rpc {
         });
         match registered {
             Some((method, Ok(()))) => {
+                self.replicas.joined(id(socket.id), &party.user, &method);
                 socket.join(room::rpc(&party.user, &method));
                 tell(socket, "rpc-registered", &serde_json::json!({ "method": &*method }));
             }
@@ -141,6 +161,7 @@ impl Rpc {
         });
         match unregistered {
             Some((method, Ok(()))) => {
+                self.replicas.left(id(socket.id), &method);
                 socket.leave(room::rpc(&party.user, &method));
                 tell(socket, "rpc-unregistered", &serde_json::json!({ "method": &*method }));
             }
@@ -179,6 +200,7 @@ impl Rpc {
             shard.sockets.remove(&id(socket.id));
             shard.switchboard.handle_disconnect(id(socket.id), departure, now);
         });
+        self.replicas.gone(id(socket.id), departure);
     }
 
     /// The machine's clock: since this layer was started.

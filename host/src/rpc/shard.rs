@@ -6,12 +6,11 @@ use std::{
     time::Duration,
 };
 
-use pointwork_core::{CallId, Command, Settings, SocketId, Switchboard, Time};
-use socketioxide::extract::SocketRef;
+use pointwork_core::{CallId, Command, RpcRoom, Settings, SocketId, Switchboard, Time};
 use tokio::{sync::Notify, time::sleep};
 
-use super::{Rpc, carry::Deed, held::Held};
-use crate::lock::lock;
+use super::{Rpc, carry::Deed, held::Held, lookup::GraceQuestion};
+use crate::{io::SocketRef, lock::lock};
 
 /// A shard, and the alarm of its timer.
 pub(super) struct Shard {
@@ -23,8 +22,24 @@ pub(super) struct Shard {
 /// What a shard's lock guards. Both maps hold exactly what the machine knows of.
 pub(super) struct State {
     pub(super) switchboard: Switchboard<Option<rmpv::Value>>,
-    pub(super) sockets: HashMap<SocketId, SocketRef>,
+    pub(super) sockets: HashMap<SocketId, Seat>,
     pub(super) held: HashMap<CallId, Held>,
+}
+
+/// Where a socket is.
+#[derive(Clone)]
+pub(super) enum Seat {
+    /// Here.
+    Here(SocketRef),
+    /// At another replica.
+    There(RemoteSeat),
+}
+
+/// A socket of another replica: whose it is, and its id there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RemoteSeat {
+    pub(super) owner: Arc<str>,
+    pub(super) id: Arc<str>,
 }
 
 impl Shard {
@@ -48,6 +63,11 @@ impl Shard {
             self.earlier.notify_one();
         }
         (result, deeds)
+    }
+
+    /// Looks at the state, without a step of the machine.
+    pub(super) fn peek<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        look(&lock(&self.state))
     }
 
     /// Waits until the machine's next deadline has come.
@@ -80,15 +100,17 @@ fn deed(state: &mut State, command: Command<Option<rmpv::Value>>) -> Option<Deed
         Command::AskTarget { call, ask, input, candidates, .. } => {
             Deed::AskTarget { call, ask, key: state.held.get(&call)?.key(), input, candidates }
         }
-        Command::AskGrace { call, ask, input, absence, .. } => {
-            Deed::AskGrace { call, ask, key: state.held.get(&call)?.key(), input, absence }
+        Command::AskGrace { call, ask, user, input, absence } => {
+            let room = RpcRoom { user, method: input.method.clone() };
+            let key = state.held.get(&call)?.key();
+            Deed::AskGrace { room, question: GraceQuestion { call, ask, key, input, absence } }
         }
         Command::AskPresence { call, ask, input, doubt, .. } => {
             Deed::AskPresence { call, ask, key: state.held.get(&call)?.key(), input, doubt }
         }
         Command::Emit { call, target, left } => {
             let (method, params) = state.held.get_mut(&call)?.request();
-            Deed::Emit { call, socket: state.sockets.get(&target).cloned(), method, params, left }
+            Deed::Emit { call, target, seat: state.sockets.get(&target).cloned(), method, params, left }
         }
         Command::Answer { call, answer } => Deed::Answer { held: state.held.remove(&call)?, answer },
         Command::Forget { call } => Deed::Forget { held: state.held.remove(&call)? },

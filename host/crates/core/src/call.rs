@@ -26,6 +26,8 @@ pub mod message {
     pub const TOO_MANY_CALLS: &str = "Too many calls in flight";
     /// A bound of this server on a socket's methods is reached; not a word of the seed.
     pub const TOO_MANY_METHODS: &str = "Too many methods";
+    /// The target is on another replica, and the link to it is down; not a word of the seed.
+    pub const UNREACHABLE: &str = "RPC target unreachable";
     /// An rpc-register or rpc-unregister without a usable method.
     pub const INVALID_METHOD: &str = "Invalid method name";
 }
@@ -57,6 +59,8 @@ pub enum Answer<R> {
     TimedOut,
     /// The daemon answered what cannot be passed on.
     Unusable,
+    /// Only other replicas have the method and they cannot be reached, or the answer was lost with the link to them.
+    Unreachable,
 }
 
 impl<R> Answer<R> {
@@ -69,6 +73,7 @@ impl<R> Answer<R> {
             Answer::TargetDisconnected => Some(message::TARGET_DISCONNECTED),
             Answer::TimedOut => Some(message::TIMED_OUT),
             Answer::Unusable => Some(message::INTERNAL),
+            Answer::Unreachable => Some(message::UNREACHABLE),
         }
     }
 }
@@ -181,7 +186,7 @@ pub(crate) enum FlightState {
     Confident,
     /// The host says that no answer can come although the target is still there.
     Unanswerable,
-    /// The target left.
+    /// The target left, or its replica is not heard from.
     Doubtful(Doubt),
 }
 
@@ -203,13 +208,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_speak_the_seeds_words() {
+    fn answers_speak_the_seeds_words_where_it_has_them() {
         assert_eq!(Answer::Result(1).error(), None);
         assert_eq!(Answer::<()>::Unavailable.error(), Some("RPC method not available"));
         assert_eq!(Answer::<()>::SameSocket.error(), Some("Cannot call RPC on the same socket"));
         assert_eq!(Answer::<()>::TargetDisconnected.error(), Some("RPC target disconnected"));
         assert_eq!(Answer::<()>::TimedOut.error(), Some("operation has timed out"));
         assert_eq!(Answer::<()>::Unusable.error(), Some("Internal error"));
+        assert_eq!(Answer::<()>::Unreachable.error(), Some("RPC target unreachable"));
     }
 
     #[test]

@@ -49,7 +49,8 @@ pub enum Command<R> {
         doubt: Doubt,
     },
     /// Send the request to the target and bring its result by [`crate::Switchboard::handle_result`], or
-    /// [`crate::Switchboard::handle_unanswerable`] if it cannot be sent or can no longer be answered.
+    /// [`crate::Switchboard::handle_unanswerable`] if it cannot be sent or can no longer be answered, or
+    /// [`crate::Switchboard::handle_unreachable`] if that is for want of the link to the target's replica.
     Emit {
         /// The call.
         call: CallId,

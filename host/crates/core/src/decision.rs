@@ -56,6 +56,19 @@ impl Departure {
             Departure::NeverSeen | Departure::Closed | Departure::Unregistered | Departure::Evicted => false,
         }
     }
+
+    /// Whether it proves that the socket is gone. A socket that took a method back, or whose replica is not heard from,
+    /// may well be there.
+    pub const fn is_proof(self) -> bool {
+        match self {
+            Departure::Closed
+            | Departure::TransportLost
+            | Departure::ReplicaLost
+            | Departure::Drained
+            | Departure::Evicted => true,
+            Departure::NeverSeen | Departure::Unregistered | Departure::ReplicaSilent => false,
+        }
+    }
 }
 
 /// What is true of a candidate (`target.traits`).
@@ -80,11 +93,12 @@ pub struct Traits {
 pub struct Candidate {
     /// The replica that holds it; 0 for the deciding one.
     pub replica: u32,
-    /// Milliseconds since it registered the method.
+    /// Milliseconds since it registered the method, with whichever replica.
     pub registered_ms: u32,
-    /// Milliseconds since its last packet of any kind.
+    /// Milliseconds since its last packet of any kind that the deciding replica knows of; of a socket of another
+    /// replica it knows the connection and the answers to its own requests.
     pub idle_ms: u32,
-    /// Its calls in flight, over all its methods.
+    /// Its calls in flight from the deciding replica, over all its methods.
     pub in_flight: u32,
     /// Its last measured answer time in microseconds, over all its methods; 0 = it has not answered yet.
     pub answer_us: u32,

@@ -86,19 +86,20 @@ impl History {
         }
     }
 
-    /// The first daemon came to a room that nobody was in.
-    pub fn returned(&mut self, room: &RpcRoom, now: Time) {
+    /// The first daemon came to a room that nobody was in. Gives what had begun the absence that this ends, if one is
+    /// remembered.
+    pub fn returned(&mut self, room: &RpcRoom, now: Time) -> Option<Departure> {
         self.forget_old(now);
         let touch = self.next_touch();
-        let Some(entry) = self.rooms.get_mut(room) else { return };
+        let entry = self.rooms.get_mut(room)?;
         self.by_touch.remove(&entry.touch);
         self.by_touch.insert(touch, room.clone());
         entry.touch = touch;
         entry.touched = now;
-        if let Some(since) = entry.absent.take() {
-            entry.absences_ms.truncate(RETURNS_MAX - 1);
-            entry.absences_ms.push_front(span_ms(now.saturating_since(since)));
-        }
+        let since = entry.absent.take()?;
+        entry.absences_ms.truncate(RETURNS_MAX - 1);
+        entry.absences_ms.push_front(span_ms(now.saturating_since(since)));
+        Some(entry.cause)
     }
 
     /// What is remembered of a room; [`Departure::NeverSeen`] if nothing.

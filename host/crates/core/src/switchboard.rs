@@ -4,9 +4,11 @@
 //! handle_call ─ candidates ─ AskTarget ─ picked ─ Emit ─ result ───────────────────────── Result
 //!      │            │            │ │               ├─ target leaves ─ AskPresence ─ abort ─ TargetDisconnected
 //!      │            │            │ │               │        └─ hold ─ asked again
+//!      │            │            │ │               ├─ lost with the link ───────────────── Unreachable
 //!      │            │            │ │               └─ deadline ───────────────────────── TimedOut
 //!      │            │            │ └─ picked itself ───────────────────────────────────── SameSocket
 //!      │            │            └─ reject ────────────────────────────────────────────── Unavailable
+//!      │            └─ all of them beyond a link that is down ─────────────────────────── Unreachable
 //!      └─ nobody ─ AskGrace ─ wait ─ registers ─ AskTarget
 //!                                └─ 0, or over ────────────────────────────────────────── Unavailable
 //! ```
@@ -16,6 +18,11 @@
 //! ([`crate::AskId`]): an answer to any but the last one of a call is dropped, and a pick that has left since is
 //! asked about again, [`TARGET_ASKS_MAX`] times in a row at most before the native rule picks among those who are
 //! there.
+//!
+//! The sockets are those of all replicas of a cluster as far as the host knows them. A replica that falls silent takes
+//! its sockets out of the directory, but proves nothing of them: calls in flight to them stay in doubt until there is
+//! news of the socket (it is proven gone, or has the method again), its answer, or the deadline. While the link to the
+//! other replicas is down, sockets of this one are offered alone.
 //!
 //! Every handler first does what was due at `now`, so a machine that is woken late behaves as one that was woken in
 //! time. A `now` before an earlier one counts as that one: threads that read the clock before they took the lock may
@@ -28,15 +35,20 @@
 //!   after that; no policy moves it.
 //! - **sent-once**: a request is emitted at most once, whatever becomes of its target.
 //! - **no-invented-success**: a `Result` is answered only with what a daemon answered to that call's request.
-//! - **positive-evidence**: `TargetDisconnected` is answered only when the target has left the method's room after
-//!   the request was sent, and `presence` gave the call up.
-//! - **no-waiting-while-served**: no call waits for a method that somebody has registered.
+//! - **positive-evidence**: `TargetDisconnected` is answered only when the target has left the method's room, or its
+//!   replica fell silent, after the request was sent, and `presence` gave the call up. Proof that a target is gone is
+//!   never taken back by less.
+//! - **unreachable-is-said**: `Unreachable` is answered only while the link to the other replicas is down, to a call
+//!   that nobody on this one could take, or after the host said that the call's answer is lost.
+//! - **no-waiting-while-served**: no call waits for a method that somebody has registered, unless only at replicas that
+//!   shut down.
 //! - **one-timer**: every open call has exactly one timer; a settled call has no timer, question or entry anywhere.
-//! - **in-flight**: a socket's calls in flight are those emitted to it and not ended.
+//! - **in-flight**: a socket's calls in flight are those emitted to it and not ended, whether it is still there or not.
 //! - **nothing-left**: when the last call ended and the last socket left, only the bounded history remains.
 
 mod calls;
 mod index;
+mod sockets;
 mod steps;
 mod warnings;
 
@@ -49,10 +61,9 @@ use std::time::Duration;
 
 use self::index::CallIndex;
 use self::warnings::Warnings;
-use crate::call::{Call, CallId, FlightState, SocketId, Stage};
+use crate::call::{Call, CallId, SocketId};
 use crate::command::Command;
-use crate::decision::{Departure, Traits};
-use crate::directory::{Directory, RegisterError, RpcRoom};
+use crate::directory::{Directory, Reach, RpcRoom};
 use crate::settings::Settings;
 use crate::time::Time;
 
@@ -71,6 +82,8 @@ pub struct Switchboard<R> {
     /// The latest moment it was told.
     now: Time,
     directory: Directory,
+    /// Whose sockets a request can be sent to.
+    reach: Reach,
     calls: HashMap<CallId, Call>,
     last_call: u64,
     by_caller: CallIndex<SocketId>,
@@ -88,7 +101,7 @@ pub struct Switchboard<R> {
 /// How much a switchboard holds, for gauges and for the proof that nothing is left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Load {
-    /// Connected sockets.
+    /// Connected sockets, of all replicas.
     pub sockets: usize,
     /// Methods that somebody has registered.
     pub rooms: usize,
@@ -115,6 +128,7 @@ impl<R> Switchboard<R> {
             settings,
             now: Time::ZERO,
             directory: Directory::new(settings),
+            reach: Reach::All,
             calls: HashMap::new(),
             last_call: 0,
             by_caller: CallIndex::new(),
@@ -124,73 +138,6 @@ impl<R> Switchboard<R> {
             timers: BTreeSet::new(),
             warnings: Warnings::default(),
             commands: VecDeque::new(),
-        }
-    }
-
-    /// A socket connected. `traits.caller` and `traits.recovered` are not used: they are the machine's to say. Of a socket that is connected already
-    /// only the traits change, unless it comes as another user: then the old one has left first.
-    pub fn handle_connect(&mut self, socket: SocketId, user: Arc<str>, traits: Traits, now: Time) {
-        let now = self.advance(now);
-        if self.directory.user(socket).is_some_and(|known| *known != user) {
-            self.handle_disconnect(socket, Departure::Closed, now);
-        }
-        self.directory.connect(socket, user, traits, now);
-    }
-
-    /// A packet of any kind came from a socket, engine pings included. Registering and calling count by themselves.
-    pub fn handle_packet(&mut self, socket: SocketId, now: Time) {
-        let now = self.advance(now);
-        self.directory.touch(socket, now);
-    }
-
-    /// A socket registers a method. Calls that wait for it go on, oldest first. A second time changes nothing.
-    pub fn handle_register(&mut self, socket: SocketId, method: Arc<str>, now: Time) -> Result<(), RegisterError> {
-        let now = self.advance(now);
-        self.directory.touch(socket, now);
-        if self.directory.register(socket, method.clone(), now)?
-            && let Some(user) = self.directory.user(socket)
-        {
-            let room = RpcRoom { user: user.clone(), method };
-            self.restore_confidence(socket, &room);
-            for call in self.waiting.take(&room) {
-                self.resolve(call);
-            }
-        }
-        Ok(())
-    }
-
-    /// A socket takes a method back. Its calls in flight by that method are in doubt. Nothing happens if it did not
-    /// have it.
-    pub fn handle_unregister(&mut self, socket: SocketId, method: &Arc<str>, now: Time) -> Result<(), RegisterError> {
-        let now = self.advance(now);
-        self.directory.touch(socket, now);
-        if self.directory.unregister(socket, method, now)?
-            && let Some(user) = self.directory.user(socket)
-        {
-            let room = RpcRoom { user: user.clone(), method: method.clone() };
-            for id in self.by_target.of(&socket) {
-                if self.calls.get(&id).is_some_and(|call| call.room == room) {
-                    self.doubt(id, Departure::Unregistered);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// A socket left. The calls it made are forgotten, the calls in flight to it are in doubt. Nothing happens if it
-    /// was not there.
-    pub fn handle_disconnect(&mut self, socket: SocketId, cause: Departure, now: Time) {
-        let now = self.advance(now);
-        if !self.directory.disconnect(socket, cause, now) {
-            return;
-        }
-        for call in self.by_caller.of(&socket) {
-            if self.end(call).is_some() {
-                self.commands.push_back(Command::Forget { call });
-            }
-        }
-        for call in self.by_target.of(&socket) {
-            self.doubt(call, cause);
         }
     }
 
@@ -221,6 +168,11 @@ impl<R> Switchboard<R> {
         self.by_target.count(&socket)
     }
 
+    /// Whether a call waits for this method, or `grace` is being asked about one.
+    pub fn is_waiting(&self, room: &RpcRoom) -> bool {
+        self.waiting.count(room) > 0
+    }
+
     /// How much there is of everything.
     pub fn load(&self) -> Load {
         Load {
@@ -233,21 +185,6 @@ impl<R> Switchboard<R> {
             timers: self.timers.len(),
             calling_users: self.by_user.keys(),
             callers: self.by_caller.keys(),
-        }
-    }
-
-    /// A socket that took a method back has it again: what was in doubt by that alone no longer is.
-    fn restore_confidence(&mut self, socket: SocketId, room: &RpcRoom) {
-        for id in self.by_target.of(&socket) {
-            let Some(call) = self.calls.get_mut(&id).filter(|call| call.room == *room) else { continue };
-            if let Stage::InFlight(flight) = &mut call.stage
-                && let FlightState::Doubtful(doubt) = &flight.state
-                && doubt.cause == Departure::Unregistered
-            {
-                flight.state = FlightState::Confident;
-                let deadline = call.deadline;
-                self.wake_at(id, deadline);
-            }
         }
     }
 }

@@ -45,6 +45,28 @@ impl Add<Duration> for Time {
     }
 }
 
+/// A moment that may lie before the replica began to serve: what other replicas tell began at one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Origin {
+    /// Since the replica began to serve; wide enough for every [`Time`] and every span before it.
+    micros: i128,
+}
+
+impl Origin {
+    /// The moment that lies `age` before `now`.
+    pub(crate) fn before(now: Time, age: Duration) -> Origin {
+        // No span has more than 2^84 microseconds.
+        let age = i128::try_from(age.as_micros()).unwrap_or(i128::MAX / 2);
+        Origin { micros: i128::from(now.0) - age }
+    }
+
+    /// How long ago it was; zero if it is yet to come, and the longest span of a [`Time`] if it was longer ago.
+    pub(crate) fn age(self, now: Time) -> Duration {
+        let micros = (i128::from(now.0) - self.micros).max(0);
+        Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
+    }
+}
+
 /// A span in whole milliseconds for a policy; [`SPAN_UNKNOWN`] if it does not fit.
 pub fn span_ms(span: Duration) -> u32 {
     u32::try_from(span.as_millis()).unwrap_or(SPAN_UNKNOWN)
@@ -80,6 +102,17 @@ mod tests {
         let (early, late) = (Time::from_millis(1), Time::from_millis(5));
         assert_eq!(late.saturating_since(early), Duration::from_millis(4));
         assert_eq!(early.saturating_since(late), Duration::ZERO);
+    }
+
+    #[test]
+    fn an_origin_may_lie_before_the_beginning() {
+        let origin = Origin::before(Time::from_millis(1), Duration::from_secs(3_600));
+        assert_eq!(origin.age(Time::from_millis(1)), Duration::from_secs(3_600));
+        assert_eq!(origin.age(Time::from_millis(5)), Duration::from_millis(3_600_004));
+        assert_eq!(Origin::before(Time::from_millis(5), Duration::ZERO).age(Time::ZERO), Duration::ZERO);
+        let oldest = Origin::before(Time::ZERO, Duration::MAX);
+        assert!(oldest < origin);
+        assert_eq!(oldest.age(Time::from_micros(u64::MAX)), Duration::from_micros(u64::MAX));
     }
 
     #[test]

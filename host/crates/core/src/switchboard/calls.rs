@@ -54,7 +54,8 @@ impl<R> Switchboard<R> {
         Ok(id)
     }
 
-    /// The answer to an `AskTarget`. A pick that has left, or that was never offered, is asked about again.
+    /// The answer to an `AskTarget`. A pick that has left, is out of reach by now, or was never offered, is asked about
+    /// again.
     pub fn handle_choice(&mut self, id: CallId, ask: AskId, choice: Choice, now: Time) {
         self.advance(now);
         let Some(call) = self.calls.get(&id) else { return };
@@ -67,7 +68,9 @@ impl<R> Switchboard<R> {
             Choice::Pick(index) => index,
         };
         let picked = usize::try_from(index).ok().and_then(|index| offered.get(index)).copied();
-        match picked.filter(|socket| self.directory.has(&call.room, *socket)) {
+        let is_there =
+            |socket: &SocketId| self.directory.has(&call.room, *socket) && self.directory.reaches(*socket, self.reach);
+        match picked.filter(is_there) {
             Some(socket) => self.aim(id, socket),
             None => self.resolve(id),
         }
@@ -138,6 +141,15 @@ impl<R> Switchboard<R> {
         }
         flight.state = FlightState::Unanswerable;
         self.wake_at(id, now + UNANSWERABLE);
+    }
+
+    /// The request could not be handed over to the target's replica, or its answer was lost with the link: the call
+    /// ends at once, be it in doubt or not. Dropped if it is not in flight.
+    pub fn handle_unreachable(&mut self, id: CallId, now: Time) {
+        self.advance(now);
+        if self.calls.get(&id).is_some_and(|call| matches!(call.stage, Stage::InFlight(_))) {
+            self.settle(id, Answer::Unreachable);
+        }
     }
 
     fn admit(&self, room: &RpcRoom) -> Result<(), CallRefused> {

@@ -23,10 +23,13 @@ impl<R> Switchboard<R> {
     /// Looks for a target: asks `target` if there are candidates, else `grace`.
     pub(super) fn resolve(&mut self, id: CallId) {
         let Some(call) = self.calls.get_mut(&id) else { return };
-        let candidates =
-            self.directory.candidates(&call.room, call.caller, |socket| self.by_target.count(&socket), self.now);
-        if candidates.sockets.is_empty() {
+        let in_flight = |socket| self.by_target.count(&socket);
+        let candidates = self.directory.candidates(&call.room, call.caller, self.reach, in_flight, self.now);
+        if candidates.count == 0 {
             return self.ask_grace(id);
+        }
+        if candidates.sockets.is_empty() {
+            return self.settle(id, Answer::Unreachable);
         }
         if candidates.count > 1 && self.warnings.is_due(&call.room, self.now) {
             self.commands.push_back(Command::WarnSeveral {
@@ -73,12 +76,16 @@ impl<R> Switchboard<R> {
         self.wake_at(id, deadline);
     }
 
-    /// The target of a call in flight left.
+    /// The target of a call in flight left, or its replica is not heard from.
     pub(super) fn doubt(&mut self, id: CallId, cause: Departure) {
         let Some(call) = self.calls.get_mut(&id) else { return };
         let Stage::InFlight(flight) = &mut call.stage else { return };
         if let FlightState::Doubtful(doubt) = &mut flight.state {
-            // It had taken the method back, and now it is gone altogether: one doubt, and more is known of it.
+            // What is proven is not taken back by less, and is not proven twice.
+            if doubt.cause.is_proof() || doubt.cause == cause {
+                return;
+            }
+            // One doubt, and more is known of it: it had taken the method back, say, and now is gone altogether.
             doubt.cause = cause;
         } else {
             flight.state = FlightState::Doubtful(Doubt {
@@ -154,7 +161,11 @@ impl<R> Switchboard<R> {
         call.target_asks_in_a_row = 0;
         call.stage = Stage::AskingGrace { ask };
         self.waiting.insert(&call.room, id);
-        let past = self.directory.past(&call.room, self.now);
+        let mut past = self.directory.past(&call.room, self.now);
+        if self.directory.is_served(&call.room) {
+            // It is still there, at a replica that shuts down.
+            (past.cause, past.gone_ms) = (Departure::Drained, 0);
+        }
         self.commands.push_back(Command::AskGrace {
             call: id,
             ask,

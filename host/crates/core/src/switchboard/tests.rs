@@ -1,6 +1,7 @@
 //! Every branch of the call machine, one at a time. Random orders of events are in the crate's `tests/`.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod cluster;
 mod line;
 
 use std::time::Duration;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use self::line::{CALLER, DAEMON, Line, SECOND, Told};
 use super::*;
 use crate::call::{Answer, AskId, CallRefused};
-use crate::decision::{Choice, Verdict};
+use crate::decision::{Choice, Departure, Traits, Verdict};
 
 fn emitted(call: CallId, target: SocketId, left_ms: u64) -> Told {
     Command::Emit { call, target, left: Duration::from_millis(left_ms) }
@@ -471,7 +472,7 @@ fn a_socket_that_comes_as_another_user_has_left_first() {
     let call = line.call_in_flight();
     line.connect(DAEMON);
     assert_eq!((line.told(), line.board.directory().is_served(&room())), (vec![], true));
-    line.board.handle_connect(DAEMON, "v".into(), Traits::default(), line.now);
+    line.board.handle_connect(DAEMON, "v".into(), 0, Traits::default(), line.now);
     let (ask, _, doubt) = line.doubt();
     assert_eq!(doubt.cause, Departure::Closed);
     assert!(!line.board.directory().is_served(&room()));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pointwork_core::decision::Verdict;
+use pointwork_core::decision::{Departure, Verdict};
 use pointwork_core::{Answer, CallId, Command, Load, RpcRoom, SocketId, Switchboard, Time};
 
 use crate::input::{Input, Returned};
@@ -13,6 +13,8 @@ use crate::input::{Input, Returned};
 #[derive(Default)]
 pub(crate) struct Auditor {
     users: BTreeMap<SocketId, Arc<str>>,
+    replicas: BTreeMap<SocketId, u32>,
+    link_is_down: bool,
     members: BTreeSet<(RpcRoom, SocketId)>,
     calls: BTreeMap<CallId, Known>,
     /// How calls ended, for the proof that a simulation reaches all ends.
@@ -26,8 +28,10 @@ struct Known {
     deadline: Time,
     caller_left: bool,
     emitted: Option<SocketId>,
-    target_left: bool,
+    /// The target left, and whether that is proven.
+    target_left: Option<bool>,
     was_aborted: bool,
+    is_said_unreachable: bool,
     result: Option<u64>,
     has_ended: bool,
 }
@@ -36,17 +40,20 @@ impl Auditor {
     /// To be told before the machine is.
     pub(crate) fn before(&mut self, input: &Input) {
         match input {
-            Input::Connect(socket, user, _) => {
+            Input::Connect(socket, user, replica, _) => {
                 if self.users.get(socket).is_some_and(|known| known != user) {
-                    self.leave(*socket, None);
+                    self.leave(*socket, None, Departure::Closed);
                 }
                 self.users.insert(*socket, user.clone());
+                self.replicas.insert(*socket, *replica);
             }
-            Input::Unregister(socket, method) => self.leave(*socket, Some(method)),
-            Input::Disconnect(socket, _) => {
-                self.leave(*socket, None);
+            Input::Unregister(socket, method) => self.leave(*socket, Some(method), Departure::Unregistered),
+            Input::Disconnect(socket, cause) => {
+                self.leave(*socket, None, *cause);
                 self.users.remove(socket);
             }
+            Input::Link(is_up) => self.link_is_down = !is_up,
+            Input::Unreachable(call) => self.known(*call).is_said_unreachable = true,
             Input::Judgement(call, _, Verdict::Abort) => self.known(*call).was_aborted = true,
             Input::Result(call, result) => {
                 let known = self.known(*call);
@@ -67,7 +74,7 @@ impl Auditor {
         now: Time,
     ) {
         match (input, returned) {
-            (Input::Register(socket, method), Returned::Registered(Ok(()))) => {
+            (Input::Register(socket, method) | Input::Registered(socket, method, _), Returned::Registered(Ok(()))) => {
                 self.members.insert((self.room(*socket, method), *socket));
             }
             (Input::Call(caller, method, _, timeout), Returned::Called(Ok(id))) => {
@@ -78,8 +85,9 @@ impl Auditor {
                     deadline: now + *timeout,
                     caller_left: false,
                     emitted: None,
-                    target_left: false,
+                    target_left: None,
                     was_aborted: false,
+                    is_said_unreachable: false,
                     result: None,
                     has_ended: false,
                 };
@@ -89,6 +97,14 @@ impl Auditor {
         }
         for command in told {
             self.hear(command, now);
+        }
+        // What was due before it came first.
+        match (input, returned) {
+            (Input::Forget(socket), Returned::Forgotten(true)) => self.forget(*socket),
+            (Input::Register(socket, method) | Input::Registered(socket, method, _), Returned::Registered(Ok(()))) => {
+                self.trust(*socket, &self.room(*socket, method))
+            }
+            _ => {}
         }
         self.check(board, now);
     }
@@ -101,6 +117,8 @@ impl Auditor {
                 let known = self.known(*call);
                 assert_eq!(known.emitted, None, "sent-once: {call:?}");
                 assert!(is_member && known.caller != *target, "a request goes to another daemon that is there");
+                assert!(!self.link_is_down || self.replicas[target] == 0, "sent over a link that is down");
+                let known = self.known(*call);
                 assert_eq!(*left, known.timeout, "in-time: a daemon has the whole timeout");
                 known.deadline = now + known.timeout;
                 known.emitted = Some(*target);
@@ -112,6 +130,9 @@ impl Auditor {
             }
             Command::AskTarget { call, candidates, .. } => {
                 assert!((1..=32).contains(&candidates.len()));
+                assert!(!self.link_is_down || candidates.iter().all(|one| one.replica == 0), "out of reach");
+                let ages = candidates.iter().filter(|one| !one.traits.foreign).map(|one| one.registered_ms);
+                assert!(ages.is_sorted_by(|one, next| one >= next), "oldest registration first");
                 self.check_open(*call);
             }
             Command::AskGrace { call, absence, .. } => {
@@ -121,24 +142,36 @@ impl Auditor {
             Command::AskPresence { call, doubt, .. } => {
                 assert!(doubt.returns_ms.len() <= 8);
                 self.check_open(*call);
-                assert!(self.known(*call).target_left, "positive-evidence: {call:?} is doubted for no reason");
+                assert!(
+                    self.known(*call).target_left.is_some(),
+                    "positive-evidence: {call:?} is doubted for no reason"
+                );
             }
             Command::WarnSeveral { count, .. } => assert!(*count > 1),
         }
     }
 
     fn hear_answer(&mut self, call: CallId, answer: &Answer<u64>) {
+        let link_is_down = self.link_is_down;
+        let served_by: Vec<u32> = self.served_by(&self.calls[&call].room);
         let known = self.known(call);
         match answer {
             Answer::Result(result) => {
                 assert_eq!(Some(*result), known.result, "no-invented-success: {call:?}");
             }
             Answer::TargetDisconnected => {
-                let has_evidence = known.emitted.is_some() && known.target_left && known.was_aborted;
+                let has_evidence = known.emitted.is_some() && known.target_left.is_some() && known.was_aborted;
                 assert!(has_evidence, "positive-evidence: {call:?}");
             }
             Answer::Unavailable | Answer::SameSocket => {
                 assert_eq!(known.emitted, None, "{call:?} was sent and cannot have been unavailable");
+            }
+            Answer::Unreachable if known.emitted.is_some() => {
+                assert!(known.is_said_unreachable, "unreachable-is-said: {call:?}");
+            }
+            Answer::Unreachable => {
+                let is_beyond = !served_by.is_empty() && served_by.iter().all(|replica| *replica != 0);
+                assert!(link_is_down && is_beyond, "unreachable-is-said: {call:?}");
             }
             Answer::TimedOut => {}
             Answer::Unusable => panic!("no daemon of the simulation answers what cannot be passed on"),
@@ -165,7 +198,8 @@ impl Auditor {
         assert_eq!((load.calls, load.timers), (open.len(), open.len()), "one-timer");
         let flying: Vec<SocketId> = open.iter().filter_map(|known| known.emitted).collect();
         assert_eq!(load.in_flight, flying.len(), "in-flight");
-        for socket in self.users.keys() {
+        // Of those that left, too: nobody loses track of the calls that are in flight to them.
+        for socket in self.users.keys().chain(&flying) {
             let expected = flying.iter().filter(|target| *target == socket).count();
             assert_eq!(board.in_flight(*socket), expected, "in-flight");
         }
@@ -184,16 +218,40 @@ impl Auditor {
     }
 
     /// The socket leaves the room of a method, or all its rooms.
-    fn leave(&mut self, socket: SocketId, method: Option<&Arc<str>>) {
+    fn leave(&mut self, socket: SocketId, method: Option<&Arc<str>>, cause: Departure) {
         let is_left = |room: &RpcRoom| method.is_none_or(|method| *method == room.method);
         let members = &self.members;
         for known in self.calls.values_mut().filter(|known| known.emitted == Some(socket)) {
-            known.target_left |= is_left(&known.room) && members.contains(&(known.room.clone(), socket));
+            let is_member = members.contains(&(known.room.clone(), socket));
+            if is_left(&known.room) && (is_member || known.target_left.is_some()) {
+                known.target_left = Some(known.target_left == Some(true) || cause.is_proof());
+            }
         }
         for known in self.calls.values_mut().filter(|known| known.caller == socket) {
             known.caller_left |= method.is_none();
         }
         self.members.retain(|(room, member)| *member != socket || !is_left(room));
+    }
+
+    /// The socket has the method, again perhaps: whatever was not proven of it did not happen.
+    fn trust(&mut self, socket: SocketId, room: &RpcRoom) {
+        for known in self.calls.values_mut().filter(|known| known.emitted == Some(socket) && known.room == *room) {
+            if known.target_left == Some(false) {
+                (known.target_left, known.was_aborted) = (None, false);
+            }
+        }
+    }
+
+    fn forget(&mut self, socket: SocketId) {
+        self.members.retain(|(_, member)| *member != socket);
+        assert!(self.users.remove(&socket).is_some(), "what is forgotten was there");
+        let is_part = |known: &Known| known.caller == socket || known.emitted == Some(socket);
+        assert!(!self.calls.values().any(|known| !known.has_ended && is_part(known)), "forgotten with open calls");
+    }
+
+    fn served_by(&self, room: &RpcRoom) -> Vec<u32> {
+        let members = self.members.iter().filter(|(of, _)| of == room);
+        members.map(|(_, socket)| self.replicas[socket]).collect()
     }
 
     fn room(&self, socket: SocketId, method: &Arc<str>) -> RpcRoom {

@@ -1,6 +1,6 @@
 //! A seeded simulation of the switchboard: sockets come and go, verdicts come late, twice, in another order or never,
-//! and time jumps. After every step the machine must have said exactly what the reference model says, and every
-//! invariant must hold.
+//! time jumps; other replicas fall silent, come back or are lost, and the link to them goes down. After every step the
+//! machine must have said exactly what the reference model says, and every invariant must hold.
 //!
 //! `SEED=123 cargo test -p pointwork-core --test simulation` runs one seed; a failure prints the seed and its last
 //! steps.
@@ -39,6 +39,10 @@ struct World {
     connected: Vec<SocketId>,
     questions: Vec<(CallId, AskId, Slot)>,
     emitted: Vec<CallId>,
+    /// What other replicas have told that is still on its way.
+    news: VecDeque<Input>,
+    /// The sockets of replicas that fell silent, each with its user and methods.
+    silent: Vec<(SocketId, Arc<str>, Vec<Arc<str>>)>,
     /// The last steps, for a failure's message.
     trace: VecDeque<String>,
 }
@@ -73,6 +77,8 @@ impl World {
             connected: Vec::new(),
             questions: Vec::new(),
             emitted: Vec::new(),
+            news: VecDeque::new(),
+            silent: Vec::new(),
             trace: VecDeque::new(),
         }
     }
@@ -90,6 +96,9 @@ impl World {
 
     /// Nobody answers any more: every call must come to its end by time alone, and then nothing be left.
     fn wind_down(&mut self) {
+        while let Some(input) = self.news.pop_front() {
+            self.step(&input, self.now);
+        }
         while let Some(at) = self.board.poll_timeout() {
             self.now = self.now.max(at);
             self.step(&Input::Timeout, self.now);
@@ -103,7 +112,9 @@ impl World {
         if self.trace.len() == 30 {
             self.trace.pop_front();
         }
-        self.trace.push_back(format!("{:>12} µs  {input:?}", now.as_micros()));
+        let mut input_text = format!("{input:?}");
+        input_text.truncate(200);
+        self.trace.push_back(format!("{:>12} µs  {input_text}", now.as_micros()));
         self.told_now = self.told_now.max(now);
         self.auditor.before(input);
         let returned = input.give(&mut self.board, now);
@@ -145,17 +156,69 @@ impl World {
     }
 
     fn any_input(&mut self) -> Input {
+        if !self.random.once_in(4)
+            && let Some(input) = self.news.pop_front()
+        {
+            return input;
+        }
         match self.random.below(100) {
             0..=5 => self.connect(),
             6..=7 => Input::Packet(self.socket()),
-            8..=21 => Input::Register(self.daemon(), self.method()),
-            22..=27 => Input::Unregister(self.daemon(), self.method()),
-            28..=31 => self.disconnect(),
+            8..=15 => Input::Register(self.daemon(), self.method()),
+            16..=21 => Input::Registered(self.daemon(), self.method(), self.age()),
+            22..=25 => Input::Unregister(self.daemon(), self.method()),
+            26..=28 => self.disconnect(),
+            29 => self.replica_event(),
+            30 => Input::Link(!self.random.once_in(6)),
+            31 => self.forget(),
             32..=46 => self.call(),
             47..=84 => self.verdict(),
             85..=95 => self.result(),
             _ => Input::Timeout,
         }
+    }
+
+    fn age(&mut self) -> Duration {
+        let bound_us = self.random.pick(&[1, 1_000, 1_000_000, 7_200_000_000]);
+        Duration::from_micros(self.random.below(bound_us))
+    }
+
+    /// Another replica falls silent, or comes back from it with what is left of its sockets, or is known to be dead.
+    fn replica_event(&mut self) -> Input {
+        let replica = 1 + self.random.below(2) as u32;
+        let silent: Vec<_> = self.silent.extract_if(.., |(id, ..)| replica_of(*id) == replica).collect();
+        if silent.is_empty() {
+            for id in self.connected.extract_if(.., |id| replica_of(*id) == replica) {
+                let directory = self.board.directory();
+                let Some(user) = directory.user(id) else { continue };
+                self.silent.push((id, user.clone(), directory.methods(id).cloned().collect()));
+                self.news.push_back(Input::Disconnect(id, Departure::ReplicaSilent));
+            }
+            return Input::Timeout;
+        }
+        let is_back = !self.random.once_in(3);
+        for (id, user, methods) in silent {
+            if !is_back || self.random.once_in(4) {
+                let cause = if is_back { Departure::TransportLost } else { Departure::ReplicaLost };
+                self.news.push_back(Input::Disconnect(id, cause));
+                continue;
+            }
+            self.connected.push(id);
+            self.news.push_back(Input::Connect(id, user, replica, Traits::default()));
+            for method in methods {
+                let age = self.age();
+                self.news.push_back(Input::Registered(id, method, age));
+            }
+        }
+        Input::Timeout
+    }
+
+    fn forget(&mut self) -> Input {
+        let socket = self.daemon();
+        if self.board.in_flight(socket) == 0 {
+            self.connected.retain(|connected| *connected != socket);
+        }
+        Input::Forget(socket)
     }
 
     fn connect(&mut self) -> Input {
@@ -166,7 +229,9 @@ impl World {
         // By its number, so that a socket mostly comes back as the same user.
         let user = if self.random.once_in(12) || id.0.is_multiple_of(4) { "a:b" } else { "a" };
         let resumable = self.random.once_in(2);
-        Input::Connect(id, user.into(), Traits { local: true, resumable, ..Traits::default() })
+        let replica = if self.random.once_in(12) { self.random.below(4) as u32 } else { replica_of(id) };
+        let traits = Traits { local: replica == 0, foreign: replica == 3, resumable, ..Traits::default() };
+        Input::Connect(id, user.into(), replica, traits)
     }
 
     fn disconnect(&mut self) -> Input {
@@ -177,7 +242,9 @@ impl World {
             Departure::TransportLost,
             Departure::Drained,
             Departure::Evicted,
-            // Not a cause for a socket that left, and yet it must do no harm.
+            Departure::ReplicaSilent,
+            Departure::ReplicaLost,
+            // Of a socket that gave back its last method, and is gone from where it was announced.
             Departure::Unregistered,
         ]);
         Input::Disconnect(socket, cause)
@@ -211,7 +278,7 @@ impl World {
             Slot::Grace => Input::Wait(call, ask, self.random.pick(&[0, 1, 250, 10_000, 10_000, 10_000, u32::MAX])),
             Slot::Presence => {
                 let hold_ms = self.random.pick(&[0, 10, 40, 1_000, u32::MAX]);
-                let verdict = if self.random.once_in(3) { Verdict::Abort } else { Verdict::Hold(hold_ms) };
+                let verdict = if self.random.once_in(2) { Verdict::Abort } else { Verdict::Hold(hold_ms) };
                 Input::Judgement(call, ask, verdict)
             }
         }
@@ -226,7 +293,11 @@ impl World {
         let index = (count - 1 - self.random.below(among)) as usize;
         // A daemon may answer twice, and may answer after the acknowledgement ended.
         let call = if self.random.once_in(5) { self.emitted[index] } else { self.emitted.remove(index) };
-        if self.random.once_in(5) { Input::Unanswerable(call) } else { Input::Result(call, self.random.below(1 << 40)) }
+        match self.random.below(20) {
+            0..=3 => Input::Unanswerable(call),
+            4 => Input::Unreachable(call),
+            _ => Input::Result(call, self.random.below(1 << 40)),
+        }
     }
 
     /// Mostly a connected socket, sometimes one that never was or is not there any more.
@@ -260,6 +331,16 @@ impl World {
     }
 }
 
+/// The replica that a socket is mostly at: some of the daemons are on others.
+fn replica_of(socket: SocketId) -> u32 {
+    match socket.0 {
+        1 => 1,
+        2 => 2,
+        3 => 3,
+        _ => 0,
+    }
+}
+
 /// Prints the seed and the last steps when a run panics.
 struct Reporter<'a>(u64, &'a mut World);
 
@@ -289,8 +370,7 @@ fn the_machine_says_what_the_model_says_and_keeps_its_invariants() {
     }
     if seeds.len() > 1 {
         // A simulation that never reaches an end proves nothing about it.
-
-        assert_eq!(ends.len(), 6, "{ends:?}");
+        assert_eq!(ends.len(), 7, "{ends:?}");
         assert!(ends.values().all(|count| *count > 1_000), "{ends:?}");
     }
 }
@@ -303,7 +383,7 @@ fn a_burst_on_one_socket_ends_as_its_order_says() {
         world.board = Switchboard::new(Settings::default());
         world.model = Model::new(Settings::default());
         let socket = SocketId(1);
-        world.step(&Input::Connect(socket, "a".into(), Traits::default()), Time::ZERO);
+        world.step(&Input::Connect(socket, "a".into(), 0, Traits::default()), Time::ZERO);
         let mut registered: BTreeMap<Arc<str>, bool> = BTreeMap::new();
         for _ in 0..1_000 {
             let method: Arc<str> = world.random.pick(&["m", "n", "b:n", "o"]).into();
@@ -333,7 +413,7 @@ fn settled_calls_leave_nothing() {
     let (daemon, caller) = (SocketId(1), SocketId(2));
     let mut now = Time::ZERO;
     for socket in [daemon, caller] {
-        board.handle_connect(socket, "a".into(), Traits::default(), now);
+        board.handle_connect(socket, "a".into(), 0, Traits::default(), now);
     }
     board.handle_register(daemon, "m".into(), now).unwrap();
     let idle = board.load();

@@ -13,9 +13,14 @@ use crate::past::Log;
 
 type Room = (Arc<str>, Arc<str>);
 
+/// What proves that a socket is gone.
+const PROOFS: [Departure; 5] =
+    [Departure::Closed, Departure::TransportLost, Departure::ReplicaLost, Departure::Drained, Departure::Evicted];
+
 pub(crate) struct Model {
     settings: Settings,
     now: Time,
+    link_is_up: bool,
     sockets: Vec<Socket>,
     /// Every registration that stands, oldest first.
     registered: Vec<Registered>,
@@ -30,6 +35,7 @@ pub(crate) struct Model {
 struct Socket {
     id: SocketId,
     user: Arc<str>,
+    replica: u32,
     traits: Traits,
     last_packet: Time,
     answer_us: u32,
@@ -38,7 +44,8 @@ struct Socket {
 
 struct Registered {
     number: u64,
-    at: Time,
+    /// In microseconds; negative if it was before the replica began to serve.
+    at: i128,
     socket: SocketId,
     room: Room,
     recovered: bool,
@@ -110,6 +117,7 @@ impl Model {
         Model {
             settings,
             now: Time::ZERO,
+            link_is_up: true,
             sockets: Vec::new(),
             registered: Vec::new(),
             registrations: 0,
@@ -147,11 +155,17 @@ impl Model {
 
     fn take(&mut self, input: &Input) -> Returned {
         match input {
-            Input::Connect(id, user, traits) => self.connect(*id, user, *traits),
+            Input::Connect(id, user, replica, traits) => self.connect(*id, user, *replica, *traits),
             Input::Packet(id) => self.touch(*id),
-            Input::Register(id, method) => return Returned::Registered(self.register(*id, method)),
+            Input::Register(id, method) => {
+                self.touch(*id);
+                return Returned::Registered(self.register(*id, method, Duration::ZERO));
+            }
+            Input::Registered(id, method, age) => return Returned::Registered(self.register(*id, method, *age)),
             Input::Unregister(id, method) => return Returned::Registered(self.unregister(*id, method)),
             Input::Disconnect(id, cause) => self.disconnect(*id, *cause),
+            Input::Forget(id) => return Returned::Forgotten(self.forget(*id)),
+            Input::Link(is_up) => self.link_is_up = *is_up,
             Input::Call(caller, method, bytes, timeout) => {
                 return Returned::Called(self.call(*caller, method, *bytes, *timeout));
             }
@@ -160,21 +174,27 @@ impl Model {
             Input::Judgement(id, ask, verdict) => self.judgement(*id, *ask, *verdict),
             Input::Result(id, result) => self.result(*id, *result),
             Input::Unanswerable(id) => self.unanswerable(*id),
+            Input::Unreachable(id) => {
+                if self.open(*id).is_some_and(|call| call.target().is_some()) {
+                    self.answer(*id, Answer::Unreachable);
+                }
+            }
             Input::Timeout => {}
         }
         Returned::Nothing
     }
 
-    fn connect(&mut self, id: SocketId, user: &Arc<str>, traits: Traits) {
+    fn connect(&mut self, id: SocketId, user: &Arc<str>, replica: u32, traits: Traits) {
         if self.sockets.iter().any(|socket| socket.id == id && socket.user != *user) {
             self.disconnect(id, Departure::Closed);
         }
         let now = self.now;
         match self.socket(id) {
-            Some(socket) => (socket.traits, socket.last_packet) = (traits, now),
+            Some(socket) => (socket.replica, socket.traits, socket.last_packet) = (replica, traits, now),
             None => self.sockets.push(Socket {
                 id,
                 user: user.clone(),
+                replica,
                 traits,
                 last_packet: now,
                 answer_us: 0,
@@ -183,8 +203,7 @@ impl Model {
         }
     }
 
-    fn register(&mut self, id: SocketId, method: &Arc<str>) -> Result<(), RegisterError> {
-        self.touch(id);
+    fn register(&mut self, id: SocketId, method: &Arc<str>, age: Duration) -> Result<(), RegisterError> {
         if method.is_empty() || method.len() > self.settings.method_bytes_max {
             return Err(RegisterError::InvalidMethod);
         }
@@ -197,17 +216,20 @@ impl Model {
         }
         let is_first = !self.is_served(&room);
         let lost = [Departure::TransportLost, Departure::ReplicaLost, Departure::ReplicaSilent, Departure::Drained];
-        let recovered = is_first && lost.contains(&self.log.past(&room, self.now).cause);
+        let past = self.log.past(&room, self.now);
+        let recovered = is_first && past.is_absent && lost.contains(&past.cause);
         if is_first {
             self.log.returned(&room, self.now);
         }
         self.registrations += 1;
-        let entry = Registered { number: self.registrations, at: self.now, socket: id, room: room.clone(), recovered };
-        self.registered.push(entry);
+        let at = i128::from(self.now.as_micros()) - age.as_micros() as i128;
+        self.registered.push(Registered { number: self.registrations, at, socket: id, room: room.clone(), recovered });
+        // Stable: of the same moment, what became known first stays first.
+        self.registered.sort_by_key(|entry| entry.at);
         for call in &mut self.calls {
             if let Phase::InFlight { target, give_up, doubt, .. } = &mut call.phase
                 && (*target, &call.room) == (id, &room)
-                && doubt.as_ref().is_some_and(|doubt| doubt.cause == Departure::Unregistered)
+                && doubt.as_ref().is_some_and(|doubt| !PROOFS.contains(&doubt.cause))
             {
                 (*doubt, *give_up) = (None, None);
             }
@@ -233,9 +255,6 @@ impl Model {
     }
 
     fn disconnect(&mut self, id: SocketId, cause: Departure) {
-        if self.socket(id).is_none() {
-            return;
-        }
         let mut rooms: Vec<Room> =
             self.registered.iter().filter(|entry| entry.socket == id).map(|entry| entry.room.clone()).collect();
         rooms.sort();
@@ -249,6 +268,15 @@ impl Model {
             self.out.push(Command::Forget { call });
         }
         self.doubt_calls(id, None, cause);
+    }
+
+    fn forget(&mut self, id: SocketId) -> bool {
+        if self.socket(id).is_none() || self.calls.iter().any(|call| call.caller == id || call.target() == Some(id)) {
+            return false;
+        }
+        self.registered.retain(|entry| entry.socket != id);
+        self.sockets.retain(|socket| socket.id != id);
+        true
     }
 
     fn call(
@@ -305,7 +333,7 @@ impl Model {
         };
         let room = call.room.clone();
         match picked {
-            Some(socket) if self.has(socket, &room) => self.send(id, socket),
+            Some(socket) if self.has(socket, &room) && self.reaches(socket) => self.send(id, socket),
             _ => self.resolve(id),
         }
     }
@@ -374,13 +402,18 @@ impl Model {
 
     fn resolve(&mut self, id: CallId) {
         let Some(call) = self.open(id).cloned() else { return };
-        let members: Vec<(SocketId, Time)> = self
+        let members: Vec<(SocketId, i128)> = self
             .registered
             .iter()
             .filter(|entry| entry.room == call.room)
             .map(|entry| (entry.socket, entry.at))
             .collect();
-        let Some((first, _)) = members.first().copied() else { return self.ask_grace(id) };
+        if members.is_empty() {
+            return self.ask_grace(id);
+        }
+        let within_reach: Vec<(SocketId, i128)> =
+            members.iter().copied().filter(|(socket, _)| self.reaches(*socket)).collect();
+        let Some((first, _)) = within_reach.first().copied() else { return self.answer(id, Answer::Unreachable) };
         let now = self.now;
         let is_quiet = self.warned.iter().any(|(at, room)| *room == call.room && millis(*at, now) < 60_000);
         if members.len() > 1 && !is_quiet {
@@ -391,7 +424,7 @@ impl Model {
         if call.in_a_row == 3 {
             return self.send(id, first);
         }
-        let offered: Vec<(SocketId, Time)> = members.into_iter().take(32).collect();
+        let offered: Vec<(SocketId, i128)> = within_reach.into_iter().take(32).collect();
         let candidates =
             offered.iter().map(|(socket, at)| self.candidate(*socket, *at, &call.room, call.caller)).collect();
         let input = self.view(&call, call.target_asks);
@@ -427,6 +460,9 @@ impl Model {
             }
             match &mut call.phase {
                 Phase::InFlight { target, doubt, .. } if *target == socket => {
+                    if doubt.as_ref().is_some_and(|old| PROOFS.contains(&old.cause) || old.cause == cause) {
+                        continue;
+                    }
                     let new = Doubt { cause, since: now, registrations, asks: 0, ask: None, until: now };
                     doubt.get_or_insert(new).cause = cause;
                     self.ask_presence(id);
@@ -503,17 +539,19 @@ impl Model {
         true
     }
 
-    fn candidate(&self, id: SocketId, registered: Time, room: &Room, caller: SocketId) -> Candidate {
+    fn candidate(&self, id: SocketId, registered: i128, room: &Room, caller: SocketId) -> Candidate {
         let recovered =
             self.registered.iter().any(|entry| entry.socket == id && entry.room == *room && entry.recovered);
         let socket = self.sockets.iter().find(|socket| socket.id == id).expect("a member is connected");
+        let known = !socket.traits.foreign;
+        let registered_ms = (i128::from(self.now.as_micros()) - registered) / 1_000;
         Candidate {
-            replica: 0,
-            registered_ms: millis(registered, self.now),
-            idle_ms: millis(socket.last_packet, self.now),
-            in_flight: self.in_flight(id) as u32,
-            answer_us: socket.answer_us,
-            unanswered: socket.unanswered,
+            replica: socket.replica,
+            registered_ms: if known { u32::try_from(registered_ms).unwrap_or(u32::MAX) } else { u32::MAX },
+            idle_ms: if known { millis(socket.last_packet, self.now) } else { u32::MAX },
+            in_flight: if known { self.in_flight(id) as u32 } else { 0 },
+            answer_us: if known { socket.answer_us } else { 0 },
+            unanswered: if known { socket.unanswered } else { 0 },
             traits: Traits { caller: id == caller, recovered, ..socket.traits },
         }
     }
@@ -545,6 +583,10 @@ impl Model {
 
     fn has(&self, id: SocketId, room: &Room) -> bool {
         self.registered.iter().any(|entry| entry.socket == id && entry.room == *room)
+    }
+
+    fn reaches(&self, id: SocketId) -> bool {
+        self.link_is_up || self.sockets.iter().any(|socket| socket.id == id && socket.replica == 0)
     }
 
     fn is_served(&self, room: &Room) -> bool {

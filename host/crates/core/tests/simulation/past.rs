@@ -23,6 +23,8 @@ pub(crate) struct Past {
     pub(crate) gone_ms: u32,
     pub(crate) departures: u32,
     pub(crate) returns_ms: Vec<u32>,
+    /// The last thing that happened is that the last daemon left.
+    pub(crate) is_absent: bool,
 }
 
 impl Log {
@@ -66,6 +68,7 @@ impl Log {
             gone_ms: last.map_or(u32::MAX, |(at, _)| (ago(*at) / 1_000) as u32),
             departures: departed.iter().filter(|(at, _)| ago(*at) < HOUR_US).count() as u32,
             returns_ms,
+            is_absent: known.last().is_some_and(|last| matches!(last.left, Some((_, true)))),
         }
     }
 }

@@ -42,7 +42,18 @@ impl Line {
 
     pub(super) fn connect(&mut self, socket: SocketId) {
         let traits = Traits { local: true, resumable: true, ..Traits::default() };
-        self.board.handle_connect(socket, "u".into(), traits, self.now);
+        self.board.handle_connect(socket, "u".into(), 0, traits, self.now);
+    }
+
+    /// A daemon of replica 1 that registered `m` so long ago.
+    pub(super) fn serve_remotely(&mut self, socket: SocketId, age_ms: u64) {
+        let traits = Traits { resumable: true, ..Traits::default() };
+        self.board.handle_connect(socket, "u".into(), 1, traits, self.now);
+        self.board.handle_registered(socket, "m".into(), Duration::from_millis(age_ms), self.now).unwrap();
+    }
+
+    pub(super) fn leave(&mut self, socket: SocketId, cause: Departure) {
+        self.board.handle_disconnect(socket, cause, self.now);
     }
 
     pub(super) fn register(&mut self, socket: SocketId) {

@@ -1,0 +1,259 @@
+//! The other replicas: what this one tells them of its daemons, and what it hears of theirs.
+//!
+//! Every replica holds the whole directory, so finding a daemon is a local read. What a replica's own sockets register is
+//! numbered and noted to all ([`Roster`]); what others noted is kept in the [`Book`], which feeds the call machine. Whatever may be
+//! lost on the way shows as a hole in the numbers, and the peer is asked for a snapshot.
+
+mod note;
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, OnceLock, Weak},
+    time::Duration,
+};
+
+use pointwork_core::{
+    Book, BookCommand, BookSettings, Roster, SocketId, Time, announcement::Numbered, decision::Departure,
+};
+use socketioxide_redis_streams::{
+    Cluster, Listener, Loss, PeerEvent,
+    transport::redis::{Redis, RedisOptions},
+};
+use tokio::time::{Instant, sleep};
+
+use crate::{config::RedisConfig, lock::lock, rpc::Rpc};
+
+/// About how large a part of a snapshot is.
+const PART_BYTES: usize = 256 << 10;
+/// How often the book is looked at for peers that have not answered.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// The other replicas.
+pub struct Replicas {
+    cluster: Cluster,
+    roster: Mutex<Roster>,
+    book: Mutex<Book<String>>,
+    rpc: OnceLock<Weak<Rpc>>,
+    /// The peers that know that this replica is leaving.
+    noted: Mutex<HashSet<String>>,
+    started: Instant,
+}
+
+impl Replicas {
+    /// Prepares the link to Redis, or a replica that is alone when there is none. Nothing is sent before
+    /// [`Replicas::start`].
+    ///
+    /// # Errors
+    /// When `redis.url` cannot be used.
+    pub fn new(config: &RedisConfig) -> anyhow::Result<Arc<Self>> {
+        let Some(url) = &config.url else { return Ok(Self::with(Cluster::alone())) };
+        let options = RedisOptions { sharded: config.sharded_pubsub, ..RedisOptions::default() };
+        let redis = Redis::start(url.expose(), options)?;
+        Ok(Self::with(Cluster::new(Arc::new(redis), config.settings())))
+    }
+
+    /// The replicas of a cluster.
+    #[must_use]
+    pub fn with(cluster: Cluster) -> Arc<Self> {
+        Arc::new(Self {
+            cluster,
+            roster: Mutex::default(),
+            book: Mutex::new(Book::new(BookSettings::default())),
+            rpc: OnceLock::new(),
+            noted: Mutex::default(),
+            started: Instant::now(),
+        })
+    }
+
+    /// Takes part in the cluster: `rpc` hears of the other replicas' daemons from here on.
+    pub fn start(self: &Arc<Self>, rpc: &Arc<Rpc>) {
+        let _ = self.rpc.set(Arc::downgrade(rpc));
+        if self.cluster.is_alone() {
+            return;
+        }
+        rpc.link(false);
+        self.cluster.listen(self.clone());
+        self.cluster.start();
+        let this = Arc::downgrade(self);
+        tokio::spawn(async move {
+            while let Some(replicas) = this.upgrade() {
+                replicas.turn(|book, now| book.handle_timeout(now));
+                drop(replicas);
+                sleep(LOOK).await;
+            }
+        });
+    }
+
+    /// What the adapter shares.
+    #[must_use]
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// Why this replica does not know all daemons yet; `None` when it does.
+    #[must_use]
+    pub fn missing(&self) -> Option<&'static str> {
+        let standing = self.cluster.standing();
+        let is_unsynced = || lock(&self.book).unsynced() > 0;
+        match standing {
+            standing if !standing.linked => Some("redis: the link is down"),
+            standing if !standing.complete => Some("cluster: not every replica was heard from yet"),
+            _ if is_unsynced() => Some("cluster: a replica has not told its daemons yet"),
+            _ => None,
+        }
+    }
+
+    /// A socket of this replica registered a method.
+    pub(crate) fn joined(&self, socket: SocketId, user: &Arc<str>, method: &Arc<str>) {
+        let now = self.now();
+        self.announce(|roster| roster.join(socket, user.clone(), false, method.clone(), now));
+    }
+
+    /// A socket of this replica took a method back.
+    pub(crate) fn left(&self, socket: SocketId, method: &Arc<str>) {
+        self.announce(|roster| roster.leave(socket, method));
+    }
+
+    /// A socket of this replica is gone.
+    pub(crate) fn gone(&self, socket: SocketId, cause: Departure) {
+        self.announce(|roster| roster.gone(socket, cause));
+    }
+
+    /// This replica shuts down: its daemons want no more calls.
+    pub(crate) fn leaving(&self) {
+        if let Err(error) = self.cluster.note(None, note::LEAVING, rmpv::Value::Nil) {
+            tracing::warn!(%error, "other replicas do not know that this one shuts down");
+        }
+    }
+
+    /// Whether every peer knows, so that no call is on its way here.
+    pub(crate) fn is_leaving_known(&self) -> bool {
+        let noted = lock(&self.noted).len();
+        noted >= self.cluster.standing().peers
+    }
+
+    /// A peer wants no more calls.
+    fn drain(&self, peer: &String) {
+        let replica = lock(&self.book).replica(peer);
+        if let (Some(replica), Some(rpc)) = (replica, self.rpc.get().and_then(Weak::upgrade)) {
+            rpc.draining(replica, true);
+        }
+    }
+
+    /// Notes a change to all. The roster is locked until it is handed over: changes leave in the order of their numbers.
+    fn announce(&self, change: impl FnOnce(&mut Roster) -> Option<Numbered>) {
+        if self.cluster.is_alone() {
+            return;
+        }
+        let mut roster = lock(&self.roster);
+        if let Some(numbered) = change(&mut roster)
+            && let Err(error) = self.cluster.note(None, note::CHANGE, note::from_change(&numbered))
+        {
+            // The next heartbeat shows the hole.
+            tracing::warn!(%error, "other replicas were not told of a change");
+        }
+    }
+
+    /// Sends a peer all that this replica's sockets have registered. Changes wait meanwhile, so they come behind it.
+    fn tell_all(&self, peer: &str) {
+        let roster = lock(&self.roster);
+        for part in roster.snapshot(self.now()).into_parts(PART_BYTES) {
+            if let Err(error) = self.cluster.note(Some(peer), note::PART, note::from_part(&part)) {
+                tracing::warn!(%error, peer, "a peer was not told this replica's daemons: it will ask again");
+                return;
+            }
+        }
+    }
+
+    /// Takes a step of the book and brings what it says to the call machine. The book is locked until that is done, for two
+    /// tasks bring it news.
+    fn turn(&self, step: impl FnOnce(&mut Book<String>, Time)) {
+        let mut book = lock(&self.book);
+        step(&mut book, self.now());
+        while let Some(command) = book.next_command() {
+            if let BookCommand::AskSnapshot { peer } = &command {
+                if let Err(error) = self.cluster.note(Some(peer), note::ASK, rmpv::Value::Nil) {
+                    tracing::debug!(%error, peer, "a peer was not asked");
+                }
+            } else if let Some(rpc) = self.rpc.get().and_then(Weak::upgrade) {
+                let owner = |socket| book.owner(socket).cloned();
+                rpc.remote(command, owner);
+            }
+        }
+    }
+
+    fn now(&self) -> Time {
+        Time::from_micros(u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX))
+    }
+}
+
+impl Listener for Replicas {
+    fn revision(&self) -> u64 {
+        lock(&self.roster).seq()
+    }
+
+    fn peer(&self, event: PeerEvent) {
+        match event {
+            PeerEvent::Link { up } => {
+                if let Some(rpc) = self.rpc.get().and_then(Weak::upgrade) {
+                    rpc.link(up);
+                }
+            }
+            PeerEvent::Heard { peer, revision } => self.turn(|book, now| book.handle_seen(&peer, revision, now)),
+            PeerEvent::Lost { peer, loss } => {
+                let cause = match loss {
+                    Loss::Killed => Departure::ReplicaLost,
+                    Loss::Left => Departure::Drained,
+                    Loss::Silent => Departure::ReplicaSilent,
+                };
+                let replica = lock(&self.book).replica(&peer);
+                self.turn(|book, now| book.handle_lost(&peer, cause, now));
+                // The number may be another's next.
+                if let (Some(replica), Some(rpc)) = (replica, self.rpc.get().and_then(Weak::upgrade))
+                    && loss != Loss::Silent
+                {
+                    rpc.draining(replica, false);
+                }
+            }
+        }
+    }
+
+    fn note(&self, peer: &str, number: u32, data: rmpv::Value) {
+        let peer = peer.to_owned();
+        let understood = match number {
+            note::CHANGE => note::to_change(data).map(|change| {
+                self.turn(|book, now| book.handle_change(&peer, change, now));
+            }),
+            note::PART => note::to_part(data).map(|part| {
+                self.turn(|book, now| book.handle_snapshot_part(&peer, part, now));
+            }),
+            note::ASK => {
+                self.tell_all(&peer);
+                Some(())
+            }
+            note::LEAVING => {
+                self.drain(&peer);
+                let noted = self.cluster.note(Some(&peer), note::NOTED, rmpv::Value::Nil);
+                if let Err(error) = noted {
+                    tracing::debug!(%error, peer, "a peer that is leaving was not answered");
+                }
+                Some(())
+            }
+            note::NOTED => {
+                lock(&self.noted).insert(peer);
+                Some(())
+            }
+            // Of a later version.
+            _ => Some(()),
+        };
+        if understood.is_none() {
+            metrics::counter!("pointwork_notes_malformed_total").increment(1);
+        }
+    }
+
+    fn missed(&self, _broadcasts: Option<u64>) {
+        // The adapter has counted and logged it. Clients of this replica have missed them as they miss what comes while
+        // they are away.
+        metrics::counter!("pointwork_broadcast_gaps_total").increment(1);
+    }
+}

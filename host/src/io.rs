@@ -1,0 +1,15 @@
+//! Socketioxide's types with this host's adapter, the same for a replica that is alone and for one of a cluster.
+
+use socketioxide::{adapter::Emitter, extract, operators};
+use socketioxide_redis_streams::RedisStreamsAdapter;
+
+/// How namespaces share with other replicas.
+pub type Adapter = RedisStreamsAdapter<Emitter>;
+/// The Socket.IO server.
+pub type SocketIo = socketioxide::SocketIo<Adapter>;
+/// A client's socket.
+pub type SocketRef = extract::SocketRef<Adapter>;
+/// How an event is acknowledged.
+pub type AckSender = extract::AckSender<Adapter>;
+/// To whom a broadcast goes.
+pub type BroadcastOperators = operators::BroadcastOperators<Adapter>;

@@ -1,0 +1,45 @@
+//! Gives memory back to the system when many clients have come or gone.
+//!
+//! glibc keeps what was freed between blocks that are in use, and a storm of connections leaves much of that: what each
+//! handshake took for a moment, and after the storm nearly all of it. Trimming returns whole pages.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use crate::io::SocketIo;
+
+/// Between two looks at the number of sockets.
+const LOOK: Duration = Duration::from_secs(5);
+/// So many sockets more or fewer than at the last trimming are worth another one: it takes a few milliseconds of one thread.
+const WORTH_SOCKETS: usize = 500;
+
+/// Trims for as long as the runtime lives, each time when the number of sockets has changed and come to rest.
+pub(crate) fn keep_trimmed(io: SocketIo) {
+    tokio::spawn(async move {
+        let (mut trimmed, mut last) = (0_usize, 0_usize);
+        loop {
+            sleep(LOOK).await;
+            let now = io.sockets().len();
+            let is_at_rest = now.abs_diff(last) < WORTH_SOCKETS;
+            if is_at_rest && now.abs_diff(trimmed) >= WORTH_SOCKETS {
+                trimmed = now;
+                // Allocating threads wait for the arena that is being trimmed, so no worker does it.
+                let _ = tokio::task::spawn_blocking(trim).await;
+            }
+            last = now;
+        }
+    });
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn trim() {
+    #[expect(unsafe_code, reason = "a call into the C library that takes a number and touches nothing of ours")]
+    // SAFETY: malloc_trim may be called at any time from any thread.
+    let trimmed = unsafe { libc::malloc_trim(0) };
+    tracing::debug!(trimmed, "memory was given back to the system");
+}
+
+/// Other allocators give memory back by themselves.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn trim() {}

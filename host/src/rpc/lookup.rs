@@ -1,0 +1,202 @@
+//! Daemons on servers of another kind (Node's), which announce nothing: they are asked when nobody is known.
+//!
+//! The rule is that of the seed, with its cadences: look once, ask `grace`, look again every `rpc.reconnect_poll_ms` while a call
+//! waits; look every `rpc.presence_poll_ms` after a daemon that a call is in flight to. A server that does not answer proves
+//! nothing; only its own word, or its process being gone, does.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use pointwork_core::{
+    AskId, CallId, RpcRoom, SocketId,
+    decision::{Absence, Call, Departure, Traits},
+    room,
+};
+use socketioxide_redis_streams::wire::Options;
+use tokio::time::sleep;
+
+use super::{
+    Rpc,
+    shard::{RemoteSeat, Seat},
+};
+use crate::lock::lock;
+
+/// Cadences of lookups.
+#[derive(Debug, Clone, Copy)]
+pub struct LookupSettings {
+    /// How long a look may take.
+    pub timeout: Duration,
+    /// Between two looks while a call waits.
+    pub while_waiting: Duration,
+    /// Between two looks while a call is in flight.
+    pub while_in_flight: Duration,
+}
+
+/// The methods that are looked for, each with the questions that wait for the look that is under way.
+pub(super) type Lookups = Mutex<HashMap<RpcRoom, Vec<GraceQuestion>>>;
+
+/// What `grace` is to be asked if nobody is found.
+pub(super) struct GraceQuestion {
+    pub(super) call: CallId,
+    pub(super) ask: AskId,
+    pub(super) key: u64,
+    pub(super) input: Call,
+    pub(super) absence: Absence,
+}
+
+/// Replica numbers from here up are those of foreign servers.
+const FOREIGN_REPLICA_MIN: u64 = 1_000;
+
+impl Rpc {
+    /// Looks for a daemon before `grace` is asked. Calls for one method share their looks.
+    pub(super) fn look_up(self: &Arc<Self>, index: usize, room: RpcRoom, question: GraceQuestion) {
+        let mut lookups = lock(&self.lookups);
+        if let Some(questions) = lookups.get_mut(&room) {
+            questions.push(question);
+            return;
+        }
+        lookups.insert(room.clone(), vec![question]);
+        drop(lookups);
+        let rpc = self.clone();
+        tokio::spawn(async move {
+            loop {
+                rpc.look(index, &room).await;
+                rpc.ask_grace(index, &room);
+                sleep(rpc.lookup.while_waiting).await;
+                if rpc.is_found_or_given_up(index, &room) {
+                    return;
+                }
+            }
+        });
+    }
+
+    /// Asks all other servers, and enters what they have.
+    async fn look(self: &Arc<Self>, index: usize, room: &RpcRoom) {
+        let opts = Options::room(room::rpc(&room.user, &room.method));
+        let answers = match self.namespace.fetch_sockets(opts, Some(self.lookup.timeout)).await {
+            Ok(answers) => answers,
+            Err(error) => return tracing::debug!(%error, "other servers could not be asked for a daemon"),
+        };
+        if answers.missing > 0 {
+            metrics::counter!("rpc_fetchsockets_timeouts_total").increment(answers.missing);
+        }
+        for (owner, sockets) in answers.given {
+            for socket in sockets {
+                if let Some(id) = foreign_id(&socket.id) {
+                    let seat = RemoteSeat { owner: owner.as_str().into(), id: socket.id.into() };
+                    self.enter(index, room, id, seat);
+                }
+            }
+        }
+    }
+
+    /// A foreign daemon has the method; calls that wait for it go on.
+    fn enter(self: &Arc<Self>, index: usize, room: &RpcRoom, socket: SocketId, seat: RemoteSeat) {
+        let replica = u64::from_str_radix(&seat.owner, 16).unwrap_or(0) % 1_000_000 + FOREIGN_REPLICA_MIN;
+        let replica = u32::try_from(replica).unwrap_or(u32::MAX);
+        let traits = Traits { foreign: true, ..Traits::default() };
+        let is_new = self.drive_shard(index, |state, now| {
+            if state.switchboard.directory().has(room, socket) {
+                return false;
+            }
+            state.sockets.insert(socket, Seat::There(seat.clone()));
+            state.switchboard.handle_connect(socket, room.user.clone(), replica, traits, now);
+            state.switchboard.handle_registered(socket, room.method.clone(), Duration::ZERO, now).is_ok()
+        });
+        if is_new {
+            tokio::spawn(self.clone().watch(index, room.clone(), socket, seat));
+        }
+    }
+
+    /// Asks `grace` about the calls that nobody was found for.
+    fn ask_grace(self: &Arc<Self>, index: usize, room: &RpcRoom) {
+        let questions = lock(&self.lookups).get_mut(room).map(std::mem::take).unwrap_or_default();
+        for GraceQuestion { call, ask, key, input, absence } in questions {
+            let is_open = self.drive_shard(index, |state, _| state.switchboard.is_waiting(room));
+            if is_open {
+                let wait_ms = self.policies.wait(key, &input, &absence);
+                self.drive_shard(index, |state, now| state.switchboard.handle_wait(call, ask, wait_ms, now));
+            }
+        }
+    }
+
+    /// Ends the looking for a method that no call waits for.
+    fn is_found_or_given_up(self: &Arc<Self>, index: usize, room: &RpcRoom) -> bool {
+        let mut lookups = lock(&self.lookups);
+        let is_asked = lookups.get(room).is_some_and(|questions| !questions.is_empty());
+        if is_asked || self.shards[index].peek(|state| state.switchboard.is_waiting(room)) {
+            return false;
+        }
+        lookups.remove(room);
+        true
+    }
+
+    /// Looks after a foreign daemon for as long as a call is in flight to it.
+    async fn watch(self: Arc<Self>, index: usize, room: RpcRoom, socket: SocketId, seat: RemoteSeat) {
+        let opts = Options::room(room::rpc(&room.user, &room.method));
+        loop {
+            sleep(self.lookup.while_in_flight).await;
+            let is_needed = self.drive_shard(index, |state, now| {
+                if state.switchboard.handle_forget(socket, now) {
+                    state.sockets.remove(&socket);
+                }
+                state.sockets.contains_key(&socket)
+            });
+            if !is_needed {
+                return;
+            }
+            let answer = self.namespace.fetch_sockets_of(&seat.owner, opts.clone(), Some(self.lookup.timeout)).await;
+            let gone = match answer {
+                Ok(Some(sockets)) if sockets.iter().any(|found| *found.id == *seat.id) => None,
+                Ok(Some(_)) => Some(Departure::TransportLost),
+                Ok(None) if self.namespace.is_served_by(&seat.owner).await.is_ok_and(|served| !served) => {
+                    Some(Departure::ReplicaLost)
+                }
+                Ok(None) | Err(_) => None,
+            };
+            if let Some(cause) = gone {
+                self.drive_shard(index, |state, now| {
+                    state.sockets.remove(&socket);
+                    state.switchboard.handle_disconnect(socket, cause, now);
+                });
+                return;
+            }
+        }
+    }
+}
+
+/// The id of a Node socket, 20 characters of base64, as the machine knows it. No other socket has such a number: the ids of this
+/// host's own are text.
+fn foreign_id(text: &str) -> Option<SocketId> {
+    if text.len() != 20 {
+        return None;
+    }
+    let sextet = |byte: u8| match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'-' | b'+' => Some(62),
+        b'_' | b'/' => Some(63),
+        _ => None,
+    };
+    let packed = text.bytes().try_fold(0u128, |packed, byte| Some(packed << 6 | u128::from(sextet(byte)?)))?;
+    Some(SocketId(0xff << 120 | packed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn node_ids_are_no_ids_of_this_host() {
+        let one = foreign_id("Zb3kYtA9qX0Lm-_2AAAB");
+        assert!(one.is_some_and(|id| id.0 >> 120 == 0xff));
+        assert_ne!(one, foreign_id("Zb3kYtA9qX0Lm-_2AAAC"));
+        for none in ["", "Zb3kYtA9qX0Lm-_2", "Zb3kYtA9qX0Lm-_2AAA!", "Zb3kYtA9qX0Lm-_2AAABB"] {
+            assert_eq!(foreign_id(none), None, "{none}");
+        }
+    }
+}

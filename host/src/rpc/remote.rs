@@ -1,0 +1,82 @@
+//! The daemons of other replicas, as the book tells of them.
+
+use std::sync::Arc;
+
+use pointwork_core::{BookCommand, SocketId, decision::Traits};
+
+use super::{
+    Rpc, SHARDS,
+    shard::{RemoteSeat, Seat, State},
+};
+
+impl Rpc {
+    /// Whether other replicas can be reached.
+    pub(crate) fn link(self: &Arc<Self>, up: bool) {
+        for index in 0..SHARDS {
+            self.drive_shard(index, |state, now| state.switchboard.handle_link(up, now));
+        }
+    }
+
+    /// Whether a replica (0: this one) shuts down in order.
+    pub(crate) fn draining(self: &Arc<Self>, replica: u32, is_draining: bool) {
+        for index in 0..SHARDS {
+            self.drive_shard(index, |state, now| state.switchboard.handle_draining(replica, is_draining, now));
+        }
+    }
+
+    /// How many calls are in flight from this replica's own callers to its own daemons.
+    pub(crate) fn in_flight_here(&self) -> usize {
+        let here = |state: &State| -> usize {
+            let here = state.sockets.iter().filter(|(_, seat)| matches!(seat, Seat::Here(_)));
+            here.map(|(socket, _)| state.switchboard.in_flight(*socket)).sum()
+        };
+        self.shards.iter().map(|shard| shard.peek(here)).sum()
+    }
+
+    /// Something became known of a daemon of another replica; `owner` knows whose it is.
+    pub(crate) fn remote(
+        self: &Arc<Self>,
+        command: BookCommand<String>,
+        owner: impl FnOnce(SocketId) -> Option<String>,
+    ) {
+        match command {
+            BookCommand::AskSnapshot { .. } => {}
+            BookCommand::Connect { socket, user, replica, resumable } => {
+                let (Some(owner), Some(id)) = (owner(socket), text(socket)) else { return };
+                let seat = RemoteSeat { owner: owner.into(), id };
+                let traits = Traits { local: false, resumable, ..Traits::default() };
+                self.drive_shard(self.shard_of(&user), |state, now| {
+                    state.sockets.insert(socket, Seat::There(seat));
+                    state.switchboard.handle_connect(socket, user, replica, traits, now);
+                });
+            }
+            BookCommand::Register { socket, user, method, age } => {
+                let registered = self.drive_shard(self.shard_of(&user), |state, now| {
+                    state.switchboard.handle_registered(socket, method, age, now)
+                });
+                if let Err(error) = registered {
+                    metrics::counter!("pointwork_remote_refused_total").increment(1);
+                    tracing::debug!(%error, "a method of another replica's daemon was not taken");
+                }
+            }
+            BookCommand::Unregister { socket, user, method } => {
+                self.drive_shard(self.shard_of(&user), |state, now| {
+                    // Of a socket that is not known here there is nothing to take back.
+                    let _ = state.switchboard.handle_unregister(socket, &method, now);
+                });
+            }
+            BookCommand::Gone { socket, user, cause } => {
+                self.drive_shard(self.shard_of(&user), |state, now| {
+                    state.sockets.remove(&socket);
+                    state.switchboard.handle_disconnect(socket, cause, now);
+                });
+            }
+        }
+    }
+}
+
+/// A socket's id as its replica knows it; `None` if it is none, which another replica may have made up.
+fn text(socket: SocketId) -> Option<Arc<str>> {
+    let bytes = socket.0.to_be_bytes();
+    std::str::from_utf8(&bytes).ok().map(Arc::from)
+}

@@ -1,0 +1,106 @@
+//! Sends a request to a daemon, here or at another replica, and brings its answer back.
+
+use std::{sync::Arc, time::Duration};
+
+use pointwork_core::{CallId, SocketId, decision::Departure};
+use socketioxide::AckError;
+use socketioxide_redis_streams::RequestFailed;
+
+use super::{
+    Rpc,
+    shard::{RemoteSeat, Seat},
+};
+use crate::{
+    deliver::undelivered,
+    io::SocketRef,
+    wire::{Args, RPC_REQUEST, RpcRequest, fit},
+};
+
+/// A request on its way.
+pub(super) struct Sending<'a> {
+    pub(super) index: usize,
+    pub(super) call: CallId,
+    pub(super) target: SocketId,
+    pub(super) request: RpcRequest<'a>,
+    /// How long the daemon may take.
+    pub(super) left: Duration,
+}
+
+/// Why a request was not sent.
+pub(super) enum NotSent {
+    /// The daemon is leaving, or takes nothing more.
+    Unanswerable,
+    /// Its replica cannot be reached.
+    Unreachable,
+}
+
+impl Rpc {
+    /// Hands the request over before it returns, so that requests to one daemon keep their order, and has the answer awaited.
+    pub(super) fn send(self: &Arc<Self>, sending: Sending<'_>, seat: Option<Seat>) -> Result<(), NotSent> {
+        let (index, call) = (sending.index, sending.call);
+        let waiting = match seat {
+            None => return Err(NotSent::Unanswerable),
+            Some(Seat::Here(socket)) => self.send_here(&sending, &socket)?,
+            Some(Seat::There(seat)) => self.send_there(sending, &seat)?,
+        };
+        self.shards[index].step(self.now(), |state, _| match state.held.get_mut(&call) {
+            Some(held) => held.answered_by(waiting),
+            // Settled meanwhile: by its answer, and the task has ended, or by a disconnect, and nobody needs it.
+            None => waiting.abort(),
+        });
+        Ok(())
+    }
+
+    fn send_here(
+        self: &Arc<Self>,
+        sending: &Sending<'_>,
+        socket: &SocketRef,
+    ) -> Result<tokio::task::AbortHandle, NotSent> {
+        let (index, call) = (sending.index, sending.call);
+        let answer = socket.timeout(sending.left).emit_with_ack::<_, Args>(RPC_REQUEST, &sending.request);
+        let answer = answer.map_err(|error| {
+            tracing::debug!(socket = %socket.id, %error, "an rpc-request could not be sent");
+            undelivered(socket, &error);
+            NotSent::Unanswerable
+        })?;
+        let rpc = self.clone();
+        let waiting = tokio::spawn(async move {
+            let answer = answer.await;
+            rpc.drive_shard(index, |state, now| match answer.map(fit) {
+                Ok(Ok(args)) => state.switchboard.handle_result(call, args.into_first(), now),
+                Ok(Err(_)) | Err(AckError::Decode(_)) => state.switchboard.handle_unusable(call, now),
+                Err(AckError::Timeout | AckError::Socket(_)) => state.switchboard.handle_unanswerable(call, now),
+            });
+        });
+        Ok(waiting.abort_handle())
+    }
+
+    fn send_there(
+        self: &Arc<Self>,
+        sending: Sending<'_>,
+        seat: &RemoteSeat,
+    ) -> Result<tokio::task::AbortHandle, NotSent> {
+        let Sending { index, call, target, request, left } = sending;
+        let request = self.namespace.request(&seat.owner, &seat.id, request.into_packet(), left);
+        let request = request.map_err(|error| {
+            tracing::debug!(owner = %seat.owner, %error, "an rpc-request could not be sent to another replica");
+            NotSent::Unreachable
+        })?;
+        let rpc = self.clone();
+        let waiting = tokio::spawn(async move {
+            let answer = request.answer().await;
+            rpc.drive_shard(index, |state, now| match answer.map(|first| fit(Args(vec![first]))) {
+                Ok(Ok(args)) => state.switchboard.handle_result(call, args.into_first(), now),
+                Ok(Err(_)) => state.switchboard.handle_unusable(call, now),
+                // Its own replica says so.
+                Err(RequestFailed::Absent) => {
+                    state.sockets.remove(&target);
+                    state.switchboard.handle_disconnect(target, Departure::TransportLost, now);
+                }
+                Err(RequestFailed::Lost) => state.switchboard.handle_unreachable(call, now),
+                Err(RequestFailed::TimedOut) => state.switchboard.handle_unanswerable(call, now),
+            });
+        });
+        Ok(waiting.abort_handle())
+    }
+}
