@@ -45,7 +45,8 @@ class Host {
   #child;
   #ended;
 
-  async start({ settings = {}, policies = DEFAULT_POLICIES, configs = {}, hs256 = true }) {
+  async start({ settings = {}, policies = DEFAULT_POLICIES, configs = {}, hs256 = true, secret = this.secret }) {
+    this.secret = secret;
     this.folder = await mkdtemp(join(tmpdir(), 'pointwork-'));
     this.policies = join(this.folder, 'policies');
     await mkdir(this.policies);
@@ -178,7 +179,7 @@ class Host {
 /**
  * Starts a host and waits until it listens.
  * `settings`: further `section.key` settings; `policies`: slot to policy; `configs`: slot to a policy's configuration;
- * `hs256`: whether tokens of `secret` are good.
+ * `hs256`: whether tokens of `secret` are good; `secret`: for hosts that share one, else each has its own.
  */
 export async function startHost(options = {}) {
   const host = new Host();

@@ -1,4 +1,4 @@
-//! The policies and guests that `cargo xtask policies` built.
+//! What was built: the policies and guests of `cargo xtask policies`, and where.
 
 use std::{fs, path::PathBuf};
 
@@ -20,9 +20,13 @@ pub fn guest(name: &str) -> Result<Vec<u8>> {
     read("guests", name)
 }
 
+/// The folder that cargo builds to.
+pub fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target"), PathBuf::from)
+}
+
 fn read(folder: &str, name: &str) -> Result<Vec<u8>> {
-    let target = std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target"), PathBuf::from);
-    let path = target.join(folder).join(name).with_extension("wasm");
+    let path = target().join(folder).join(name).with_extension("wasm");
     fs::read(&path).with_context(|| format!("{} is not built: cargo xtask policies", path.display()))
 }

@@ -1,4 +1,4 @@
-//! `bench`: the criterion benches, in the one profile that everything else uses too.
+//! `bench`: criterion's benches and the host under ten thousand idle sockets, in the one profile that everything else uses too.
 
 use anyhow::Result;
 use clap::Args;
@@ -14,8 +14,9 @@ pub(crate) struct Options {
     arguments: Vec<String>,
 }
 
-/// Builds the policies that are measured, then measures. Errors when either fails.
+/// Builds the policies and the host that are measured, then measures. Errors when any of it fails.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     policies::build_all(workspace)?;
+    policies::build_host(workspace)?;
     command::run(cargo(workspace, ["bench", "--package=pointwork-tests", "--profile=dev"]).args(&options.arguments))
 }

@@ -7,6 +7,7 @@ mod bench;
 mod command;
 mod demo;
 mod deny;
+mod gauntlet;
 mod host;
 mod npm;
 mod peers;
@@ -42,6 +43,8 @@ enum Task {
     Policies,
     /// Runs every check there is, in order, and stops at the first that fails.
     Test(test::Options),
+    /// Replicas behind a Redis, real clients, and everything that goes wrong: prints the seed's figures beside ours.
+    Gauntlet(gauntlet::Options),
     /// Runs the benches.
     Bench(bench::Options),
 }
@@ -63,6 +66,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Demo => demo::run(&workspace),
         Task::Policies => policies::run(&workspace),
         Task::Test(options) => test::run(&workspace, &options),
+        Task::Gauntlet(options) => gauntlet::run(&workspace, &options),
         Task::Bench(options) => bench::run(&workspace, &options),
     }
 }

@@ -13,20 +13,32 @@ use crate::workspace::Workspace;
 /// How long a Redis may take until it accepts connections.
 const READY: Duration = Duration::from_secs(10);
 
-/// Has Node read what the Rust codec writes. Errors when it does not understand, or something cannot be started.
+/// The package of our adapter, whose examples the tests run.
+const PACKAGE: &str = "--package=socketioxide-redis-streams";
+
+/// Has Node read what the Rust codec writes, and Node and Rust replicas be one server. Errors when they do not understand each
+/// other, or something cannot be started.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
-    let folder = workspace.peers();
-    let example = ["run", "--quiet", "--package=socketioxide-redis-streams", "--example=write_messages"];
     let messages = workspace.target.join("peers-messages.jsonl");
-    fs::write(&messages, command::output(&mut cargo(workspace, example))?)?;
+    fs::write(
+        &messages,
+        command::output(&mut cargo(workspace, ["run", "--quiet", PACKAGE, "--example=write_messages"]))?,
+    )?;
     let redis = Redis::start()?;
-    command::run(
-        Command::new("node")
-            .args(["--test", "--test-reporter=spec", "read.test.mjs"])
-            .current_dir(&folder)
-            .env("REDIS_URL", format!("redis://{}:{}", Ipv4Addr::LOCALHOST, redis.port))
-            .env("MESSAGES", &messages),
-    )
+    let url = format!("redis://{}:{}", Ipv4Addr::LOCALHOST, redis.port);
+    command::run(test(workspace, "read.test.mjs").env("REDIS_URL", url).env("MESSAGES", &messages))?;
+    drop(redis);
+
+    command::run(&mut cargo(workspace, ["build", "--quiet", PACKAGE, "--example=replica"]))?;
+    // It starts and stops Redis servers of its own.
+    let replica = workspace.target.join("debug/examples/replica");
+    command::run(test(workspace, "conformance.test.mjs").env("REPLICA", replica))
+}
+
+fn test(workspace: &Workspace, file: &str) -> Command {
+    let mut node = Command::new("node");
+    node.args(["--test", "--test-reporter=spec", file]).current_dir(workspace.peers());
+    node
 }
 
 /// A Redis on a free port that keeps nothing on disk; ends when it is dropped.

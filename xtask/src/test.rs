@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 
 use crate::command::{self, cargo};
 use crate::deny;
+use crate::gauntlet;
 use crate::peers;
 use crate::policies;
 use crate::prerequisites;
@@ -42,6 +43,8 @@ enum Step {
     Peers,
     /// The unmodified Node clients.
     Clients,
+    /// Replicas behind a Redis and everything that goes wrong, in a few minutes.
+    Gauntlet,
 }
 
 /// Errors at the first step that fails.
@@ -71,6 +74,7 @@ impl Step {
             Self::Rust => rust(workspace),
             Self::Peers => peers::run(workspace),
             Self::Clients => clients(workspace),
+            Self::Gauntlet => gauntlet::test(workspace),
         }
     }
 }

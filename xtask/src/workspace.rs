@@ -118,6 +118,11 @@ impl Workspace {
         self.root.join("tests/peers/node")
     }
 
+    /// The folder of the gauntlet.
+    pub(crate) fn gauntlet(&self) -> PathBuf {
+        self.root.join("tests/gauntlet")
+    }
+
     /// All guests, policies first.
     pub(crate) fn guests(&self) -> Vec<&Guest> {
         self.policies.iter().chain(&self.hostile).collect()

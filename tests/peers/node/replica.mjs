@@ -10,24 +10,29 @@ import { io as connect } from "socket.io-client";
 // Starts a replica whose adapter is subscribed to its two channels.
 export async function startReplica(url, options = {}) {
   const redis = createClient({ url });
+  redis.on("error", () => {}); // it reconnects by itself
   await redis.connect();
   const http = createServer();
   const io = new Server(http, { adapter: createAdapter(redis, { blockTimeInMs: 100, ...options }) });
   http.listen(0, "127.0.0.1");
   await once(http, "listening");
-  const privateChannel = `socket.io#/#${io.of("/").adapter.uid}#`;
-  const subscribed = async () => (await redis.pubSubNumSub(privateChannel))[privateChannel] > 0;
+  const privateChannel = `${options.channelPrefix ?? "socket.io"}#/#${io.of("/").adapter.uid}#`;
+  const counts = () => (options.useShardedPubSub ? redis.pubSubShardNumSub(privateChannel) : redis.pubSubNumSub(privateChannel));
+  const subscribed = async () => (await counts())[privateChannel] > 0;
   await until(subscribed, "the adapter subscribes");
-  const client = async (path = "/") => {
-    const socket = connect(`http://127.0.0.1:${http.address().port}${path}`, { transports: ["websocket"], forceNew: true });
-    await once(socket, "connect");
-    return socket;
-  };
+  const client = (path = "/", auth = {}) => connectTo(`http://127.0.0.1:${http.address().port}${path}`, auth);
   const close = async () => {
     await io.close();
     redis.destroy();
   };
   return { io, client, close };
+}
+
+// A client that is connected.
+export async function connectTo(address, auth = {}) {
+  const socket = connect(address, { transports: ["websocket"], forceNew: true, auth });
+  await once(socket, "connect");
+  return socket;
 }
 
 // Asks `condition` again and again until it holds.

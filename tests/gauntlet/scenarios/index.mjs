@@ -1,0 +1,46 @@
+// All scenarios, in the order in which they run.
+import broadcast from './broadcast.mjs';
+import burst from './burst.mjs';
+import daemonDeath from './daemon-death.mjs';
+import { briefDisconnect, longDisconnect } from './disconnects.mjs';
+import fetchsocketsLatency from './fetchsockets-latency.mjs';
+import hungPod from './hung-pod.mjs';
+import missedEvents from './missed-events.mjs';
+import mixedFleet from './mixed-fleet.mjs';
+import networkLoss from './network-loss.mjs';
+import { podKillMidRpc, uninvolvedPodKill } from './pod-kill.mjs';
+import reconnectStorm from './reconnect-storm.mjs';
+import redisLinkLoss from './redis-link-loss.mjs';
+import { redisHang, redisRestart } from './redis-outage.mjs';
+import rollingRestart from './rolling-restart.mjs';
+import steadyState from './steady-state.mjs';
+import streamTrimLag from './stream-trim-lag.mjs';
+import { ttlExpiry, ttlExpiryFast } from './ttl-expiry.mjs';
+
+/**
+ * `name`; `seed`: the field's own figure; `run(stage)`; `replicasMin`; `on`: the fleets where it makes sense, else all;
+ * `isLong`: left out of a short run of all; `mayLogErrors`: whether a replica has reason to log some.
+ */
+export const SCENARIOS = [
+  steadyState,
+  burst,
+  broadcast,
+  fetchsocketsLatency,
+  missedEvents,
+  daemonDeath,
+  podKillMidRpc,
+  uninvolvedPodKill,
+  briefDisconnect,
+  longDisconnect,
+  ttlExpiryFast,
+  ttlExpiry,
+  reconnectStorm,
+  networkLoss,
+  hungPod,
+  rollingRestart,
+  redisRestart,
+  redisHang,
+  redisLinkLoss,
+  streamTrimLag,
+  mixedFleet,
+];
