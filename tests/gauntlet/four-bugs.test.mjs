@@ -26,7 +26,7 @@ const BUGS = {
   'dead pod': { probe: deadPod, symptom: /operation has timed out/ },
   'reconnect race': { probe: reconnectRace, symptom: /RPC method not available/ },
   'silent expiry': { probe: silentExpiry, symptom: /RPC method not available/ },
-  'stream growth': { probe: streamGrowth, symptom: /entries/ },
+  'stream growth': { probe: streamGrowth, symptom: /^500 entries after 500/ },
 };
 
 for (const [name, { probe, symptom }] of Object.entries(BUGS)) {

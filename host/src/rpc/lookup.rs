@@ -65,10 +65,10 @@ impl Rpc {
             loop {
                 rpc.look(index, &room).await;
                 rpc.ask_grace(index, &room);
-                sleep(rpc.lookup.while_waiting).await;
                 if rpc.is_found_or_given_up(index, &room) {
                     return;
                 }
+                sleep(rpc.lookup.while_waiting).await;
             }
         });
     }
@@ -93,21 +93,29 @@ impl Rpc {
         }
     }
 
-    /// A foreign daemon has the method; calls that wait for it go on.
+    /// A foreign daemon has the method: calls that wait for it are sent, and no others, for nobody tells when it leaves. Later calls
+    /// look again.
     fn enter(self: &Arc<Self>, index: usize, room: &RpcRoom, socket: SocketId, seat: RemoteSeat) {
         let replica = u64::from_str_radix(&seat.owner, 16).unwrap_or(0) % 1_000_000 + FOREIGN_REPLICA_MIN;
         let replica = u32::try_from(replica).unwrap_or(u32::MAX);
         let traits = Traits { foreign: true, ..Traits::default() };
-        let is_new = self.drive_shard(index, |state, now| {
-            if state.switchboard.directory().has(room, socket) {
-                return false;
-            }
-            state.sockets.insert(socket, Seat::There(seat.clone()));
+        let was_watched = self.drive_shard(index, |state, now| {
+            let was_watched = state.sockets.insert(socket, Seat::There(seat.clone())).is_some();
             state.switchboard.handle_connect(socket, room.user.clone(), replica, traits, now);
-            state.switchboard.handle_registered(socket, room.method.clone(), Duration::ZERO, now).is_ok()
+            // A method that is too long was never asked for.
+            let _ = state.switchboard.handle_registered(socket, room.method.clone(), Duration::ZERO, now);
+            was_watched
         });
-        if is_new {
-            tokio::spawn(self.clone().watch(index, room.clone(), socket, seat));
+        let is_called = self.drive_shard(index, |state, now| {
+            state.switchboard.handle_forget(socket, now);
+            let is_called = state.switchboard.in_flight(socket) > 0;
+            if !is_called && !was_watched {
+                state.sockets.remove(&socket);
+            }
+            is_called
+        });
+        if is_called && !was_watched {
+            tokio::spawn(self.clone().watch(index, socket, seat));
         }
     }
 
@@ -135,17 +143,21 @@ impl Rpc {
     }
 
     /// Looks after a foreign daemon for as long as a call is in flight to it.
-    async fn watch(self: Arc<Self>, index: usize, room: RpcRoom, socket: SocketId, seat: RemoteSeat) {
-        let opts = Options::room(room::rpc(&room.user, &room.method));
+    async fn watch(self: Arc<Self>, index: usize, socket: SocketId, seat: RemoteSeat) {
+        // A socket's own id is a room.
+        let opts = Options::room(&*seat.id);
         loop {
             sleep(self.lookup.while_in_flight).await;
-            let is_needed = self.drive_shard(index, |state, now| {
-                if state.switchboard.handle_forget(socket, now) {
+            let is_done = self.drive_shard(index, |state, _| {
+                // While it is known, calls are being sent to it.
+                let is_known = state.switchboard.directory().user(socket).is_some();
+                let is_done = !is_known && state.switchboard.in_flight(socket) == 0;
+                if is_done {
                     state.sockets.remove(&socket);
                 }
-                state.sockets.contains_key(&socket)
+                is_done
             });
-            if !is_needed {
+            if is_done {
                 return;
             }
             let answer = self.namespace.fetch_sockets_of(&seat.owner, opts.clone(), Some(self.lookup.timeout)).await;

@@ -10,8 +10,8 @@ use crate::transport::{EntryId, Extent};
 pub(crate) struct Cursor {
     /// The last entry that was read.
     at: EntryId,
-    /// How many entries had been added up to it.
-    position: u64,
+    /// How many entries had been added up to it; unknown where Redis does not count them.
+    position: Option<u64>,
 }
 
 /// What a look at the stream found.
@@ -42,33 +42,28 @@ impl Cursor {
     /// An entry was read.
     pub(crate) fn read(&mut self, id: EntryId) {
         self.at = self.at.max(id);
-        self.position += 1;
+        self.position = self.position.map(|position| position + 1);
     }
 
     /// Compares with how far the stream reaches now.
     pub(crate) fn compare(&mut self, extent: &Extent) -> Finding {
-        let gone = extent.added.saturating_sub(extent.len);
         if extent.last < self.at {
             // An older copy holds entries that were read already, and ids that it gives again would be passed over.
             *self = Cursor::at_the_end(extent);
             return Finding::Reset;
         }
-        let is_at_the_end = extent.last == self.at;
-        if extent.added < self.position {
+        let (Some(added), Some(position)) = (extent.added, self.position) else { return Finding::Whole };
+        // Nothing is left to read at the end: what was not counted was trimmed between a look and the read behind it.
+        let unread = if extent.last == self.at { 0 } else { extent.len };
+        let gone = added.saturating_sub(unread);
+        if added < position {
             // Emptied, and entries were added since: their ids follow the clock, so they are all behind the cursor.
-            self.position = if is_at_the_end { extent.added } else { gone };
+            self.position = Some(gone);
             return Finding::Reset;
         }
-        if is_at_the_end && extent.added > self.position {
-            // Nothing is left to read: what was not counted was trimmed between a look and the read behind it.
-            let entries = extent.added - self.position;
-            self.position = extent.added;
-            return Finding::Trimmed { entries };
-        }
-        if gone > self.position {
-            let entries = gone - self.position;
-            self.position = gone;
-            return Finding::Trimmed { entries };
+        if gone > position {
+            self.position = Some(gone);
+            return Finding::Trimmed { entries: gone - position };
         }
         Finding::Whole
     }
@@ -83,7 +78,7 @@ mod tests {
     }
 
     fn extent(last: u64, added: u64, len: u64) -> Extent {
-        Extent { last: id(last), added, len }
+        Extent { last: id(last), added: Some(added), len }
     }
 
     #[test]
@@ -139,5 +134,14 @@ mod tests {
         (0..8).for_each(|more| cursor.read(id(893 + more)));
         assert_eq!(cursor.compare(&extent(900, 8, 8)), Finding::Reset, "but more was read than it ever had");
         assert_eq!(cursor.compare(&extent(900, 8, 8)), Finding::Whole);
+    }
+
+    #[test]
+    fn without_counts_only_ids_tell() {
+        let uncounted = |last, len| Extent { last: id(last), added: None, len };
+        let mut cursor = Cursor::at_the_end(&uncounted(70, 7));
+        cursor.read(id(80));
+        assert_eq!(cursor.compare(&uncounted(90, 2)), Finding::Whole, "it may have been trimmed or not");
+        assert_eq!(cursor.compare(&uncounted(40, 4)), Finding::Reset);
     }
 }

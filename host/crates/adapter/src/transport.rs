@@ -129,14 +129,21 @@ pub struct StreamEntry {
 }
 
 /// How far a stream reaches (`XINFO STREAM`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
     /// The id that was given last, also when that entry is trimmed.
     pub last: EntryId,
-    /// How many entries were ever added.
-    pub added: u64,
+    /// How many entries were ever added; `None` from a Redis before 7, which does not count them.
+    pub added: Option<u64>,
     /// How many there are.
     pub len: u64,
+}
+
+impl Default for Extent {
+    /// Of a stream that does not exist: nothing was added yet.
+    fn default() -> Self {
+        Extent { last: EntryId::default(), added: Some(0), len: 0 }
+    }
 }
 
 /// Why Redis did not do it.

@@ -84,11 +84,11 @@ impl<R> Switchboard<R> {
         }
     }
 
-    /// Drops a socket that was found by a lookup and need not be remembered: no absence begins, nobody is doubted.
-    /// Not done, and `false`, if it is not there or has open calls, made by it or in flight to it.
+    /// A socket that was found by a lookup is offered no longer, for nobody tells when it leaves: no absence begins, nobody
+    /// is doubted, and calls in flight to it go on. Not done, and `false`, if it is not there or has calls of its own.
     pub fn handle_forget(&mut self, socket: SocketId, now: Time) -> bool {
         self.advance(now);
-        if self.by_target.count(&socket) > 0 || self.by_caller.count(&socket) > 0 {
+        if self.by_caller.count(&socket) > 0 {
             return false;
         }
         self.directory.forget(socket)

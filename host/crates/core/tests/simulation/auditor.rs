@@ -222,8 +222,9 @@ impl Auditor {
         let is_left = |room: &RpcRoom| method.is_none_or(|method| *method == room.method);
         let members = &self.members;
         for known in self.calls.values_mut().filter(|known| known.emitted == Some(socket)) {
-            let is_member = members.contains(&(known.room.clone(), socket));
-            if is_left(&known.room) && (is_member || known.target_left.is_some()) {
+            // One that was forgotten is no member any more, but whoever tells of its end means it.
+            let is_concerned = method.is_none() || members.contains(&(known.room.clone(), socket));
+            if is_left(&known.room) && (is_concerned || known.target_left.is_some()) {
                 known.target_left = Some(known.target_left == Some(true) || cause.is_proof());
             }
         }
@@ -245,8 +246,8 @@ impl Auditor {
     fn forget(&mut self, socket: SocketId) {
         self.members.retain(|(_, member)| *member != socket);
         assert!(self.users.remove(&socket).is_some(), "what is forgotten was there");
-        let is_part = |known: &Known| known.caller == socket || known.emitted == Some(socket);
-        assert!(!self.calls.values().any(|known| !known.has_ended && is_part(known)), "forgotten with open calls");
+        let has_called = |known: &Known| !known.has_ended && known.caller == socket;
+        assert!(!self.calls.values().any(has_called), "forgotten with calls of its own");
     }
 
     fn served_by(&self, room: &RpcRoom) -> Vec<u32> {

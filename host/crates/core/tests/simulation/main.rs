@@ -215,7 +215,7 @@ impl World {
 
     fn forget(&mut self) -> Input {
         let socket = self.daemon();
-        if self.board.in_flight(socket) == 0 {
+        if !self.model.has_called(socket) {
             self.connected.retain(|connected| *connected != socket);
         }
         Input::Forget(socket)

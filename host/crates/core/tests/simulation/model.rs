@@ -270,8 +270,12 @@ impl Model {
         self.doubt_calls(id, None, cause);
     }
 
+    pub(crate) fn has_called(&self, id: SocketId) -> bool {
+        self.calls.iter().any(|call| call.caller == id)
+    }
+
     fn forget(&mut self, id: SocketId) -> bool {
-        if self.socket(id).is_none() || self.calls.iter().any(|call| call.caller == id || call.target() == Some(id)) {
+        if self.socket(id).is_none() || self.has_called(id) {
             return false;
         }
         self.registered.retain(|entry| entry.socket != id);

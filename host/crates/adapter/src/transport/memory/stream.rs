@@ -33,6 +33,6 @@ impl Stream {
     }
 
     pub(super) fn extent(&self) -> Extent {
-        Extent { last: self.last, added: self.added, len: self.entries.len() as u64 }
+        Extent { last: self.last, added: Some(self.added), len: self.entries.len() as u64 }
     }
 }

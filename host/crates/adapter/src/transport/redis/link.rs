@@ -16,6 +16,8 @@ use crate::transport::TransportError;
 
 /// How often a connection is asked whether it is alive, at most.
 const PROBE_EVERY_MIN: Duration = Duration::from_secs(1);
+/// Until the first attempt after a connection was lost.
+const FIRST_RETRY: Duration = Duration::from_millis(5);
 
 /// What a connection is at the moment.
 #[derive(Clone)]
@@ -133,8 +135,11 @@ async fn look_after(
     let mut outage = Outage { role, is_told: false };
     while !*closing.borrow_and_update() {
         // Not to be cancelled, or fred would go on with it unseen. Its own timeouts bound it.
+        let mut pause = options.reconnect_delay.mul_f64(1.0 + fastrand::f64() / 4.0);
         let why = match client.init().await {
             Ok(mut task) => {
+                // A connection that merely broke is back before anybody concludes anything from its absence.
+                pause = pause.min(FIRST_RETRY);
                 outage.end();
                 told.send_replace(State::Up(client.clone()));
                 let end = tokio::select! {
@@ -153,9 +158,8 @@ async fn look_after(
         };
         outage.tell(&why);
         told.send_replace(State::Down(why));
-        let jitter = options.reconnect_delay.mul_f64(fastrand::f64() / 4.0);
         tokio::select! {
-            () = sleep(options.reconnect_delay + jitter) => {}
+            () = sleep(pause) => {}
             _ = closing.changed() => break,
         }
     }

@@ -64,8 +64,7 @@ pub(super) fn extent(reply: Value) -> Result<Extent, TransportError> {
         }
     }
     match (last, len) {
-        // Redis 6 does not count what was added.
-        (Some(last), Some(len)) => Ok(Extent { last, added: added.unwrap_or(len), len }),
+        (Some(last), Some(len)) => Ok(Extent { last, added, len }),
         _ => Err(unexpected("the state of a stream without its length or its last id")),
     }
 }

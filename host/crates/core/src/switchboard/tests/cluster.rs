@@ -209,14 +209,14 @@ fn a_result_answers_a_call_whose_replica_is_silent() {
 }
 
 #[test]
-fn a_found_socket_is_forgotten_when_it_is_idle() {
+fn a_found_socket_is_forgotten_and_its_calls_go_on() {
     let (mut line, call) = remote_call_in_flight();
-    assert!(!line.board.handle_forget(DAEMON, line.now), "a call is in flight to it");
     let own = line.try_call("other").unwrap();
     line.told();
     assert!(!line.board.handle_forget(CALLER, line.now), "it has called");
-    line.board.handle_result(call, "done", line.now);
     assert!(line.board.handle_forget(DAEMON, line.now));
+    assert_eq!(line.board.in_flight(DAEMON), 1);
+    line.board.handle_result(call, "done", line.now);
     assert!(!line.board.handle_forget(DAEMON, line.now));
     assert_eq!(line.told(), [Command::Answer { call, answer: Answer::Result("done") }]);
     let load = line.board.load();
@@ -228,6 +228,14 @@ fn a_found_socket_is_forgotten_when_it_is_idle() {
     assert!(line.board.handle_forget(DAEMON, line.now));
     line.choose(call, ask, 0);
     assert_eq!(line.absence().1.cause, Departure::NeverSeen);
+    // What becomes known of it later counts.
+    line.serve_remotely(DAEMON, 0);
+    let ask = line.asked(call);
+    line.choose(call, ask, 0);
+    line.told();
+    assert!(line.board.handle_forget(DAEMON, line.now));
+    line.disconnect(DAEMON);
+    assert_eq!(line.doubt().2.cause, Departure::TransportLost);
     line.disconnect(CALLER);
     assert_eq!(line.told(), [own, call].map(|call| Command::Forget { call }));
 }

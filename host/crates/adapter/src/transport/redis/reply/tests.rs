@@ -55,8 +55,8 @@ fn an_extent_is_read_with_and_without_what_was_added() {
         list(known.into_iter().chain([Value::from("first-entry"), Value::Null]).chain(added))
     };
     let last = EntryId { ms: 9, seq: 0 };
-    assert_eq!(extent(state(Some(7))), Ok(Extent { last, added: 7, len: 3 }));
-    assert_eq!(extent(state(None)), Ok(Extent { last, added: 3, len: 3 }));
+    assert_eq!(extent(state(Some(7))), Ok(Extent { last, added: Some(7), len: 3 }));
+    assert_eq!(extent(state(None)), Ok(Extent { last, added: None, len: 3 }));
     assert!(is_reply(extent(state(Some(-1)))));
     assert!(is_reply(extent(list([Value::from("length"), Value::from(3)]))));
     assert!(is_reply(extent(Value::Null)));
