@@ -6,7 +6,7 @@
 use axum::{
     body::Bytes,
     extract::Request,
-    http::{HeaderName, HeaderValue, Uri, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Uri, header},
 };
 
 /// Headers that speak of this one exchange. Hyper has obeyed them by now, the engine answers in one way only.
@@ -39,11 +39,13 @@ pub(crate) async fn detach(mut request: Request) -> Request {
     if let Ok(uri) = Uri::from_maybe_shared(text.split_to(uri_bytes)) {
         *request.uri_mut() = uri;
     }
-    for value in request.headers_mut().values_mut() {
-        if let Ok(copy) = HeaderValue::from_maybe_shared(text.split_to(value.len())) {
-            *value = copy;
-        }
+    // A map of its own as well: that of hyper has room for all that came, 100 bytes for each.
+    let mut kept = HeaderMap::with_capacity(request.headers().keys_len());
+    for (name, value) in request.headers() {
+        let copy = HeaderValue::from_maybe_shared(text.split_to(value.len()));
+        kept.append(name, copy.unwrap_or_else(|_| value.clone()));
     }
+    *request.headers_mut() = kept;
     request
 }
 

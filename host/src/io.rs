@@ -13,3 +13,8 @@ pub type SocketRef = extract::SocketRef<Adapter>;
 pub type AckSender = extract::AckSender<Adapter>;
 /// To whom a broadcast goes.
 pub type BroadcastOperators = operators::BroadcastOperators<Adapter>;
+
+/// How many clients are connected to the root namespace. Socketioxide's own count panics once the server was closed.
+pub(crate) fn connected(io: &SocketIo) -> usize {
+    io.of("/").map_or(0, |root| root.sockets().len())
+}

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use crate::io::SocketIo;
+use crate::io::{SocketIo, connected};
 
 /// Between two looks at the number of sockets.
 const LOOK: Duration = Duration::from_secs(5);
@@ -20,7 +20,7 @@ pub(crate) fn keep_trimmed(io: SocketIo) {
         let (mut trimmed, mut last) = (0_usize, 0_usize);
         loop {
             sleep(LOOK).await;
-            let now = io.sockets().len();
+            let now = connected(&io);
             let is_at_rest = now.abs_diff(last) < WORTH_SOCKETS;
             if is_at_rest && now.abs_diff(trimmed) >= WORTH_SOCKETS {
                 trimmed = now;

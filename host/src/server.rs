@@ -17,7 +17,7 @@ use crate::{
     config::{Config, CorsOrigins, ListenConfig, RpcConfig},
     drain::drain,
     head,
-    io::{Adapter, SocketIo},
+    io::{Adapter, SocketIo, connected},
     line::{Lines, Scissors},
     memory,
     policies::Policies,
@@ -99,7 +99,7 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
     ready(&listening);
 
     let signal = signals.next().await;
-    tracing::info!(signal, sockets = io.sockets().len(), "closing");
+    tracing::info!(signal, sockets = connected(&io), "closing");
     let closing = async {
         drain(&rpc, &replicas, config.listen.drain_ms.as_millis()).await;
         stop.send_replace(true);

@@ -15,7 +15,13 @@ use axum::{
 };
 use serde_json::json;
 
-use crate::{cluster::Replicas, config::Secret, io::SocketIo, policies::Policies, telemetry::Metrics};
+use crate::{
+    cluster::Replicas,
+    config::Secret,
+    io::{SocketIo, connected},
+    policies::Policies,
+    telemetry::Metrics,
+};
 
 /// What the admin API looks at.
 pub struct Admin {
@@ -47,7 +53,7 @@ pub fn router(admin: Admin) -> Router {
 }
 
 async fn health(State(admin): State<Arc<Admin>>) -> Json<serde_json::Value> {
-    Json(json!({ "status": "ok", "sockets": admin.io.sockets().len() }))
+    Json(json!({ "status": "ok", "sockets": connected(&admin.io) }))
 }
 
 /// 200 when this replica knows every daemon of the cluster, else 503 and why it does not.
@@ -66,7 +72,7 @@ async fn policies(State(admin): State<Arc<Admin>>) -> Json<serde_json::Value> {
 
 async fn metrics(State(admin): State<Arc<Admin>>) -> String {
     admin.policies.publish();
-    metrics::gauge!("websocket_connections_total").set(admin.io.sockets().len() as f64);
+    metrics::gauge!("websocket_connections_total").set(connected(&admin.io) as f64);
     admin.metrics.render()
 }
 

@@ -12,7 +12,7 @@ const SECRET: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
 
 /// The socket's handshake without its token, and as its data who it is.
 pub(super) fn describe(io: &SocketIo, socket: Sid) -> Description {
-    let Some(socket) = io.get_socket(socket) else { return Description::default() };
+    let Some(socket) = io.of("/").and_then(|root| root.get_socket(socket)) else { return Description::default() };
     let request = socket.req_parts();
     let headers = request.headers.iter().filter(|(name, _)| !SECRET.contains(&name.as_str()));
     let headers = headers.filter_map(|(name, value)| Some((name.as_str().into(), value.to_str().ok()?.into())));

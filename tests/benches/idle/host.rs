@@ -22,6 +22,8 @@ const POLICIES: [(&str, &str); 4] =
 /// Resident memory has settled when it changed by less than this much, in KiB, over [`SETTLE_INTERVAL`].
 const SETTLED_KIB: u64 = 64;
 const SETTLE_INTERVAL: Duration = Duration::from_secs(1);
+/// The host gives memory back when the number of its sockets has been at rest for some seconds.
+const REST: Duration = Duration::from_secs(12);
 /// Pings never quite stop, so it is not waited for longer than this.
 const SETTLE_ROUNDS_MAX: usize = 10;
 
@@ -75,6 +77,7 @@ impl Host {
 
     /// Resident memory in KiB, once it hardly changes any more.
     pub(crate) async fn settled_kib(&self) -> Result<u64> {
+        sleep(REST).await;
         let mut resident_kib = self.resident_kib()?;
         for _ in 0..SETTLE_ROUNDS_MAX {
             sleep(SETTLE_INTERVAL).await;
