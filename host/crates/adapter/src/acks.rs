@@ -59,18 +59,21 @@ impl Remote {
             if self.is_done() {
                 return Poll::Ready(None);
             }
-            match self.request.replies.poll_recv(cx) {
-                Poll::Ready(Some(Reply::Answer { body: Body::BroadcastClientCount(count), .. })) => {
+            let answered = match self.request.replies.poll_recv(cx) {
+                Poll::Ready(Some(Reply::Answer(answered))) => answered,
+                Poll::Ready(Some(Reply::Lost) | None) => return Poll::Ready(None),
+                Poll::Pending => return self.deadline.as_mut().poll(cx).map(|()| None),
+            };
+            match answered.body {
+                Body::BroadcastClientCount(count) => {
                     self.counts = self.counts.saturating_sub(1);
                     self.acks = self.acks.saturating_add(count.client_count);
                 }
-                Poll::Ready(Some(Reply::Answer { body: Body::BroadcastAck(answer), .. })) => {
+                Body::BroadcastAck(answer) => {
                     self.acks = self.acks.saturating_sub(1);
                     return Poll::Ready(Some(answer.packet));
                 }
-                Poll::Ready(Some(Reply::Answer { .. })) => {}
-                Poll::Ready(Some(Reply::Lost) | None) => return Poll::Ready(None),
-                Poll::Pending => return self.deadline.as_mut().poll(cx).map(|()| None),
+                _ => {}
             }
         }
     }

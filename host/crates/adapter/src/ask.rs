@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::error::ClusterError;
 use crate::namespace::Namespace;
-use crate::requests::{Reply, Request};
+use crate::requests::{Answered, Reply, Request};
 use crate::wire::{Body, Broadcast, FetchSockets, Options, Packet, RemoteSocket, ServerSideEmit};
 
 /// The answers to a request to several servers: those that came.
@@ -52,7 +52,7 @@ impl SocketRequest {
             match reply {
                 Err(_) => return Err(RequestFailed::TimedOut),
                 Ok(None | Some(Reply::Lost)) => return Err(RequestFailed::Lost),
-                Ok(Some(Reply::Answer { body, .. })) => match body {
+                Ok(Some(Reply::Answer(answered))) => match answered.body {
                     Body::BroadcastAck(answer) => return Ok(answer.packet),
                     Body::BroadcastClientCount(count) if count.client_count == 0 => return Err(RequestFailed::Absent),
                     _ => {}
@@ -174,7 +174,8 @@ impl Namespace {
         let mut given: Vec<(String, T)> = Vec::new();
         while (given.len() as u64) < servers {
             match timeout_at(deadline, request.replies.recv()).await {
-                Ok(Some(Reply::Answer { from, body })) => {
+                Ok(Some(Reply::Answer(answered))) => {
+                    let Answered { from, body } = *answered;
                     if let Some(answer) = answer(body)
                         && !given.iter().any(|(known, _)| *known == from)
                     {

@@ -14,15 +14,19 @@ const ANSWERS_MAX: usize = 65_536;
 /// What comes in for a request.
 #[derive(Debug)]
 pub(crate) enum Reply {
-    /// A server's answer.
-    Answer {
-        /// The server.
-        from: String,
-        /// Of type 8, 10, 11 or 12.
-        body: Body,
-    },
+    /// A server's answer. Boxed, because each request's channel has room for many from the start.
+    Answer(Box<Answered>),
     /// Answers may have been lost on their way, or the request was.
     Lost,
+}
+
+/// What a server answered.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    /// The server.
+    pub(crate) from: String,
+    /// Of type 8, 10, 11 or 12.
+    pub(crate) body: Body,
 }
 
 /// The open requests of a replica.
@@ -72,7 +76,7 @@ impl Requests {
             metrics::counter!("adapter_answers_unclaimed_total").increment(1);
             return;
         };
-        if sender.try_send(Reply::Answer { from, body }).is_err() {
+        if sender.try_send(Reply::Answer(Box::new(Answered { from, body }))).is_err() {
             metrics::counter!("adapter_answers_unclaimed_total").increment(1);
         }
     }
@@ -132,7 +136,7 @@ mod tests {
         drop(other);
         requests.fail(&one.id);
         requests.fail("nobody's");
-        assert!(matches!(one.replies.recv().await, Some(Reply::Answer { from, .. }) if from == "a"));
+        assert!(matches!(one.replies.recv().await, Some(Reply::Answer(answered)) if answered.from == "a"));
         assert!(matches!(one.replies.recv().await, Some(Reply::Lost)));
         assert!(requests.open(None).is_some());
         requests.fail_those(|server| server.is_none());
