@@ -9,6 +9,7 @@ use socketioxide::{ParserConfig, layer::SocketIoLayer};
 use socketioxide_redis_streams::Cluster;
 use tokio::{net::TcpListener, sync::watch};
 use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
+use wildmatch::WildMatch;
 
 use crate::{
     admin::{self, Admin},
@@ -23,7 +24,7 @@ use crate::{
     policies::Policies,
     policy_dir::PolicyDir,
     root,
-    rpc::{LookupSettings, Rpc, RpcSettings},
+    rpc::{Deadlines, LookupSettings, Rpc, RpcSettings},
     shed::{Upgrades, note_upgrade},
     signals::Signals,
     telemetry::Metrics,
@@ -147,7 +148,15 @@ fn rpc_settings(rpc: &RpcConfig) -> RpcSettings {
         ..Settings::default()
     };
     RpcSettings {
-        call_timeout: rpc.call_timeout_ms.as_millis(),
+        deadlines: Deadlines {
+            methods: rpc
+                .method
+                .iter()
+                .map(|rule| (WildMatch::new(&rule.pattern), rule.timeout_ms.as_millis()))
+                .collect(),
+            default: rpc.call_timeout_ms.as_millis(),
+            asked_max: rpc.asked_timeout_max_ms.as_millis(),
+        },
         calls_max: rpc.calls_max.as_usize(),
         request_memory_max: rpc.request_memory_mib.as_usize() << 20,
         lookup: LookupSettings {

@@ -45,7 +45,7 @@ class Host {
   #child;
   #ended;
 
-  async start({ settings = {}, policies = DEFAULT_POLICIES, configs = {}, hs256 = true, secret = this.secret }) {
+  async start({ settings = {}, policies = DEFAULT_POLICIES, configs = {}, hs256 = true, secret = this.secret, config = '' }) {
     this.secret = secret;
     this.folder = await mkdtemp(join(tmpdir(), 'pointwork-'));
     this.policies = join(this.folder, 'policies');
@@ -56,6 +56,8 @@ class Host {
     for (const [slot, policy] of Object.entries(policies)) {
       await copyFile(policyFile(policy), join(this.policies, `${slot}.wasm`));
     }
+    const file = join(this.folder, 'pointwork.toml');
+    await writeFile(file, config);
     const all = {
       'listen.address': '127.0.0.1:0',
       'admin.address': '127.0.0.1:0',
@@ -67,7 +69,7 @@ class Host {
     // The shell's own settings stay out of it.
     const { PATH, HOME } = process.env;
     const env = { PATH, HOME, ...(hs256 && { POINTWORK_AUTH_HS256_SECRET: this.secret }) };
-    this.#child = spawn(BINARY, ['serve', ...flags], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#child = spawn(BINARY, ['serve', '--config', file, ...flags], { env, stdio: ['ignore', 'pipe', 'pipe'] });
     this.#ended = once(this.#child, 'exit');
     this.#ended.catch(() => {}); // told by the start below
     createInterface({ input: this.#child.stderr }).on('line', (line) => this.log.push(parsed(line)));

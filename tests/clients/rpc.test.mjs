@@ -343,8 +343,9 @@ for (const transport of TRANSPORTS) {
 
   describe(`calls with short spans over ${transport}`, () => {
     let host;
-    const settings = { 'rpc.grace_ms': 300, 'rpc.call_timeout_ms': 1_000 };
-    before(async () => (host = await startHost({ settings, configs: { grace: { grace_ms: 300 } } })));
+    const settings = { 'rpc.grace_ms': 300, 'rpc.call_timeout_ms': 1_000, 'rpc.asked_timeout_max_ms': 1_500 };
+    const config = '[[rpc.method]]\nmatch = "slow:*"\ntimeout_ms = 3600000\n';
+    before(async () => (host = await startHost({ settings, config, configs: { grace: { grace_ms: 300 } } })));
     after(() => host.stop());
 
     test('a daemon that never answers runs into the timeout, and the next call does not', async () => {
@@ -353,6 +354,41 @@ for (const transport of TRANSPORTS) {
       const caller = await connect(host, { user, transport });
       assert.deepEqual(await call(caller, 'm', null), TIMED_OUT);
       assert.deepEqual(await call(caller, 'm', 1), succeeded(1));
+    });
+
+    test('a method has a time of its own, and a caller may ask for another', async () => {
+      const user = newUser();
+      const requests = [];
+      const handler = ({ method }) => new Promise((resolve) => requests.push(() => resolve(method)));
+      await daemon(host, { user, transport, methods: ['slow:build', 'm'], handler });
+      const caller = await connect(host, { user, transport });
+      const ask = (request) => within(caller.emitWithAck('rpc-call', request), PATIENCE_MS, 'the answer');
+      // In the order in which they end: each is cut to its own time, the patient one by nothing but its daemon.
+      const ends = [];
+      const patient = ask({ method: 'slow:build' }).then((answer) => (ends.push('patient'), answer));
+      const others = { greedy: { method: 'm', timeoutMs: 1e300 }, plain: { method: 'm' }, hasty: { method: 'slow:x', timeoutMs: 0.5 } };
+      await register(caller, 'slow:x');
+      const hasty = connect(host, { user, transport }).then(async (other) => {
+        const answer = await within(other.emitWithAck('rpc-call', others.hasty), PATIENCE_MS, 'the answer');
+        assert.deepEqual(answer, TIMED_OUT);
+      });
+      await hasty;
+      const timed = ['greedy', 'plain'].map(async (name) => {
+        assert.deepEqual(await ask(others[name]), TIMED_OUT);
+        ends.push(name);
+      });
+      await Promise.all(timed);
+      requests.forEach((answer) => answer());
+      assert.deepEqual(await patient, succeeded('slow:build'));
+      assert.deepEqual(ends, ['plain', 'greedy', 'patient']);
+    });
+
+    test('a time that is none is refused', async () => {
+      const caller = await connect(host, { user: newUser(), transport });
+      for (const timeoutMs of [0, -1, '5', {}, true]) {
+        const answer = await within(caller.emitWithAck('rpc-call', { method: 'm', timeoutMs }), PATIENCE_MS, 'the answer');
+        assert.deepEqual(answer, failed('Invalid parameters: timeoutMs must be a positive number'));
+      }
     });
 
     test('an answer after the timeout is nobody’s', async () => {

@@ -2,7 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::bounded::Bounded;
+use super::{bounded::Bounded, text};
+
+/// A week, in milliseconds: who watches a call is the directory, not its deadline.
+const CALL_TIMEOUT_MAX: u32 = 7 * 24 * 3_600_000;
+
+/// `[[rpc.method]]`: a rule for methods.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MethodConfig {
+    /// Which methods: `*` stands for any text, `?` for one character.
+    #[serde(rename = "match", deserialize_with = "text::name")]
+    pub pattern: String,
+    /// How long their daemons may take to answer, in milliseconds.
+    pub timeout_ms: Bounded<1, CALL_TIMEOUT_MAX>,
+}
 
 /// Spans and bounds of rpc-calls.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -17,7 +31,12 @@ pub struct RpcConfig {
     /// How long a question to other replicas may take, in milliseconds.
     pub presence_fetch_timeout_ms: Bounded<1, 3_600_000>,
     /// How long a daemon may take to answer, in milliseconds.
-    pub call_timeout_ms: Bounded<1, 3_600_000>,
+    pub call_timeout_ms: Bounded<1, CALL_TIMEOUT_MAX>,
+    /// The most that a caller may ask for by `timeoutMs`, in milliseconds.
+    pub asked_timeout_max_ms: Bounded<1, CALL_TIMEOUT_MAX>,
+    /// How long the daemons of certain methods may take. The first that matches counts.
+    #[serde(default)]
+    pub method: Vec<MethodConfig>,
     /// How many methods one socket may have registered at once.
     pub methods_per_socket_max: Bounded<1, 1_000_000>,
     /// The longest method name, in bytes; the policies' contract promises no more than 4,096.
@@ -40,6 +59,8 @@ impl Default for RpcConfig {
             presence_poll_ms: Bounded::literal::<1_000>(),
             presence_fetch_timeout_ms: Bounded::literal::<500>(),
             call_timeout_ms: Bounded::literal::<30_000>(),
+            asked_timeout_max_ms: Bounded::literal::<3_600_000>(),
+            method: Vec::new(),
             methods_per_socket_max: Bounded::literal::<1_024>(),
             method_bytes_max: Bounded::literal::<4_096>(),
             calls_per_user_max: Bounded::literal::<1_000>(),

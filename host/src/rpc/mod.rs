@@ -6,6 +6,7 @@
 //! own call alone.
 
 mod carry;
+mod deadlines;
 mod held;
 mod lookup;
 mod places;
@@ -20,7 +21,7 @@ use std::{
     time::Duration,
 };
 
-pub use self::lookup::LookupSettings;
+pub use self::{deadlines::Deadlines, lookup::LookupSettings};
 use self::{
     held::{Held, Request},
     lookup::Lookups,
@@ -48,10 +49,10 @@ use tokio::time::Instant;
 const SHARDS: usize = 32;
 
 /// What the RPC layer is given at start.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct RpcSettings {
     /// How long a daemon may take to answer a request.
-    pub call_timeout: Duration,
+    pub deadlines: Deadlines,
     /// Calls that may be open at once, in all shards together.
     pub calls_max: usize,
     /// How much memory their parameters may take together, in bytes.
@@ -75,7 +76,7 @@ pub struct Rpc {
     shards: Box<[Shard]>,
     hasher: RandomState,
     policies: Arc<Policies>,
-    call_timeout: Duration,
+    deadlines: Deadlines,
     places: Places,
     replicas: Arc<Replicas>,
     namespace: Arc<Namespace>,
@@ -93,7 +94,7 @@ impl Rpc {
             shards: (0..SHARDS).map(|_| Shard::new(limits)).collect(),
             hasher: RandomState::new(),
             policies,
-            call_timeout: settings.call_timeout,
+            deadlines: settings.deadlines.clone(),
             places: Places::new(settings.calls_max, settings.request_memory_max),
             namespace: replicas.cluster().namespace("/"),
             replicas,
@@ -173,17 +174,18 @@ impl Rpc {
     /// `rpc-call {method, params}`, answered through `ack`.
     pub fn call(self: &Arc<Self>, socket: &SocketRef, party: &Party, incoming: Incoming, ack: AckSender) {
         let bytes = incoming.bytes;
-        let (method, params) = match method_and_params(incoming) {
+        let Asked { method, params, timeout } = match Asked::of(incoming) {
             Ok(asked) => asked,
             Err(error) => return held::refuse(socket, ack, error),
         };
+        let timeout = self.deadlines.of(&method, timeout);
         let memory_bytes = params.as_ref().map_or(0, memory_bytes);
         let method: Arc<str> = method.into();
         let request = Request { caller: socket.clone(), ack, method: method.clone(), params };
         let Some(place) = self.places.take(memory_bytes) else { return request.refuse(CallRefused::TooManyCalls) };
         let mut held = Some(Held::new(request, party.key, place));
         let refused = self.drive_shard(party.shard, |shard, now| {
-            let call = shard.switchboard.handle_call(id(socket.id), method, bytes, self.call_timeout, now)?;
+            let call = shard.switchboard.handle_call(id(socket.id), method, bytes, timeout, now)?;
             if let Some(held) = held.take() {
                 shard.held.insert(call, held);
             }
@@ -215,15 +217,34 @@ fn refuse(socket: &SocketRef, what: &str, error: &str) {
     tell(socket, "rpc-error", &serde_json::json!({ "type": what, "error": error }));
 }
 
-/// What a call asks for; the error is what its caller is told.
-fn method_and_params(incoming: Incoming) -> Result<(String, Option<rmpv::Value>), Cow<'static, str>> {
-    let mut body = incoming.args.map_err(|unfit| unfit.to_string())?.into_first().unwrap_or(rmpv::Value::Nil);
-    let method = match take(&mut body, "method") {
-        Some(rmpv::Value::String(method)) => method.into_str().filter(|method| !method.is_empty()),
-        _ => None,
-    };
-    let method = method.ok_or(message::METHOD_REQUIRED)?;
-    Ok((method, take(&mut body, "params")))
+/// What a call asks for.
+struct Asked {
+    method: String,
+    params: Option<rmpv::Value>,
+    timeout: Option<Duration>,
+}
+
+impl Asked {
+    /// The error is what the caller is told.
+    fn of(incoming: Incoming) -> Result<Self, Cow<'static, str>> {
+        let mut body = incoming.args.map_err(|unfit| unfit.to_string())?.into_first().unwrap_or(rmpv::Value::Nil);
+        let method = match take(&mut body, "method") {
+            Some(rmpv::Value::String(method)) => method.into_str().filter(|method| !method.is_empty()),
+            _ => None,
+        };
+        let method = method.ok_or(message::METHOD_REQUIRED)?;
+        let timeout = match take(&mut body, "timeoutMs") {
+            None | Some(rmpv::Value::Nil) => None,
+            Some(ms) => Some(milliseconds(&ms).ok_or("Invalid parameters: timeoutMs must be a positive number")?),
+        };
+        Ok(Self { method, params: take(&mut body, "params"), timeout })
+    }
+}
+
+/// A JavaScript number of milliseconds, fractions and all; one that is too large for a span is cut by the cap on it.
+fn milliseconds(value: &rmpv::Value) -> Option<Duration> {
+    let ms = value.as_f64().filter(|ms| *ms > 0.0)?;
+    Some(Duration::try_from_secs_f64(ms / 1_000.0).unwrap_or(Duration::MAX))
 }
 
 /// A socket's id as the machine knows it.
