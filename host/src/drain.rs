@@ -14,13 +14,15 @@ const QUIET_LOOKS: u32 = 3;
 /// Tells the other replicas that this one is leaving and waits until no call is in flight to its daemons, at most for `drain_max`. The
 /// daemons will be back at another replica, where calls wait for them.
 ///
-/// A replica without others does not wait: its daemons have nowhere to go.
+/// A replica without others, or that cannot reach them, does not wait: its daemons have nowhere to go.
 pub(crate) async fn drain(rpc: &Arc<Rpc>, replicas: &Replicas, drain_max: Duration) {
-    if replicas.cluster().standing().peers == 0 {
+    let standing = replicas.cluster().standing();
+    if !standing.linked || standing.peers as u64 + standing.foreign == 0 {
         return;
     }
     replicas.leaving();
     rpc.draining(0, true);
+    rpc.hide();
     let deadline = Instant::now() + drain_max;
     // A call may be between the machine and the wire, seen by neither; not for so long.
     let mut quiet = 0;

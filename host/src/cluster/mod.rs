@@ -8,7 +8,10 @@ mod note;
 
 use std::{
     collections::HashSet,
-    sync::{Arc, Mutex, OnceLock, Weak},
+    sync::{
+        Arc, Mutex, OnceLock, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -21,7 +24,11 @@ use socketioxide_redis_streams::{
 };
 use tokio::time::{Instant, sleep};
 
-use crate::{config::RedisConfig, lock::lock, rpc::Rpc};
+use crate::{
+    config::{RedisConfig, RpcConfig},
+    lock::lock,
+    rpc::Rpc,
+};
 
 /// About how large a part of a snapshot is.
 const PART_BYTES: usize = 256 << 10;
@@ -36,6 +43,7 @@ pub struct Replicas {
     rpc: OnceLock<Weak<Rpc>>,
     /// The peers that know that this replica is leaving.
     noted: Mutex<HashSet<String>>,
+    is_leaving: AtomicBool,
     started: Instant,
 }
 
@@ -45,22 +53,29 @@ impl Replicas {
     ///
     /// # Errors
     /// When `redis.url` cannot be used.
-    pub fn new(config: &RedisConfig) -> anyhow::Result<Arc<Self>> {
-        let Some(url) = &config.url else { return Ok(Self::with(Cluster::alone())) };
+    pub fn new(config: &RedisConfig, rpc: &RpcConfig) -> anyhow::Result<Arc<Self>> {
+        // What a socket may register here is what others may announce: the same setting on every replica.
+        let bounds = BookSettings {
+            methods_per_socket_max: rpc.methods_per_socket_max.as_usize(),
+            method_bytes_max: rpc.method_bytes_max.as_usize(),
+            ..BookSettings::default()
+        };
+        let Some(url) = &config.url else { return Ok(Self::with(Cluster::alone(), bounds)) };
         let options = RedisOptions { sharded: config.sharded_pubsub, ..RedisOptions::default() };
         let redis = Redis::start(url.expose(), options)?;
-        Ok(Self::with(Cluster::new(Arc::new(redis), config.settings())))
+        Ok(Self::with(Cluster::new(Arc::new(redis), config.settings()), bounds))
     }
 
     /// The replicas of a cluster.
     #[must_use]
-    pub fn with(cluster: Cluster) -> Arc<Self> {
+    pub fn with(cluster: Cluster, bounds: BookSettings) -> Arc<Self> {
         Arc::new(Self {
             cluster,
             roster: Mutex::default(),
-            book: Mutex::new(Book::new(BookSettings::default())),
+            book: Mutex::new(Book::new(bounds)),
             rpc: OnceLock::new(),
             noted: Mutex::default(),
+            is_leaving: AtomicBool::new(false),
             started: Instant::now(),
         })
     }
@@ -96,6 +111,7 @@ impl Replicas {
         let standing = self.cluster.standing();
         let is_unsynced = || lock(&self.book).unsynced() > 0;
         match standing {
+            _ if self.is_leaving.load(Ordering::Relaxed) => Some("leaving: this replica shuts down"),
             standing if !standing.linked => Some("redis: the link is down"),
             standing if !standing.complete => Some("cluster: not every replica was heard from yet"),
             _ if is_unsynced() => Some("cluster: a replica has not told its daemons yet"),
@@ -121,21 +137,27 @@ impl Replicas {
 
     /// This replica shuts down: its daemons want no more calls.
     pub(crate) fn leaving(&self) {
-        if let Err(error) = self.cluster.note(None, note::LEAVING, rmpv::Value::Nil) {
+        self.is_leaving.store(true, Ordering::Relaxed);
+        self.say_leaving(None);
+    }
+
+    fn say_leaving(&self, peer: Option<&str>) {
+        if let Err(error) = self.cluster.note(peer, note::LEAVING, rmpv::Value::Nil) {
             tracing::warn!(%error, "other replicas do not know that this one shuts down");
         }
     }
 
     /// Whether every peer knows, so that no call is on its way here.
     pub(crate) fn is_leaving_known(&self) -> bool {
-        let noted = lock(&self.noted).len();
-        noted >= self.cluster.standing().peers
+        let peers = self.cluster.peers();
+        let noted = lock(&self.noted);
+        peers.iter().all(|peer| noted.contains(peer))
     }
 
-    /// A peer wants no more calls.
+    /// A peer wants no more calls. The book is locked until that is done: the number must still be its own.
     fn drain(&self, peer: &String) {
-        let replica = lock(&self.book).replica(peer);
-        if let (Some(replica), Some(rpc)) = (replica, self.rpc.get().and_then(Weak::upgrade)) {
+        let book = lock(&self.book);
+        if let (Some(replica), Some(rpc)) = (book.replica(peer), self.rpc.get().and_then(Weak::upgrade)) {
             rpc.draining(replica, true);
         }
     }
@@ -162,6 +184,10 @@ impl Replicas {
                 tracing::warn!(%error, peer, "a peer was not told this replica's daemons: it will ask again");
                 return;
             }
+        }
+        // One that came too late to hear it.
+        if self.is_leaving.load(Ordering::Relaxed) {
+            self.say_leaving(Some(peer));
         }
     }
 

@@ -25,7 +25,7 @@ pub struct RedisConfig {
     /// SPUBLISH and SSUBSCRIBE instead of PUBLISH and SUBSCRIBE; Node's `useShardedPubSub`.
     pub sharded_pubsub: bool,
     /// Between two heartbeats, in milliseconds.
-    pub heartbeat_ms: Bounded<10, 60_000>,
+    pub heartbeat_ms: Bounded<100, 60_000>,
     /// A replica that is not heard from for so long is silent, in milliseconds: several heartbeats.
     pub lost_after_ms: Bounded<100, 600_000>,
     /// Between two looks whether the other replicas' processes live, in milliseconds: how soon a killed one is found.
@@ -42,7 +42,7 @@ impl Default for RedisConfig {
             sharded_pubsub: false,
             heartbeat_ms: Bounded::literal::<500>(),
             lost_after_ms: Bounded::literal::<3_000>(),
-            probe_ms: Bounded::literal::<100>(),
+            probe_ms: Bounded::literal::<50>(),
         }
     }
 }

@@ -69,6 +69,22 @@ impl Rpc {
         result
     }
 
+    /// The same for what others brought, which comes from tasks that must not be held up: what follows is carried out by a task of its
+    /// own, in order, and others have their turn in between.
+    pub(super) fn drive_shard_aside<T>(self: &Arc<Self>, index: usize, step: impl FnOnce(&mut State, Time) -> T) -> T {
+        let (result, deeds) = self.shards[index].step(self.now(), step);
+        if !deeds.is_empty() {
+            let (rpc, mut deeds) = (self.clone(), VecDeque::from(deeds));
+            tokio::spawn(async move {
+                while let Some(deed) = deeds.pop_front() {
+                    deeds.extend(rpc.carry_out(index, deed));
+                    tokio::task::yield_now().await;
+                }
+            });
+        }
+        result
+    }
+
     fn carry_out(self: &Arc<Self>, index: usize, deed: Deed) -> Vec<Deed> {
         let shard = &self.shards[index];
         match deed {

@@ -47,6 +47,9 @@ pub(super) struct GraceQuestion {
     pub(super) absence: Absence,
 }
 
+/// How many looks are under way at once: each is a question to every server.
+pub(super) const LOOKS_MAX: usize = 32;
+
 /// Replica numbers from here up are those of foreign servers.
 const FOREIGN_REPLICA_MIN: u64 = 1_000;
 
@@ -75,6 +78,7 @@ impl Rpc {
 
     /// Asks all other servers, and enters what they have.
     async fn look(self: &Arc<Self>, index: usize, room: &RpcRoom) {
+        let Ok(_turn) = self.looking.acquire().await else { return };
         let opts = Options::room(room::rpc(&room.user, &room.method));
         let answers = match self.namespace.fetch_sockets(opts, Some(self.lookup.timeout)).await {
             Ok(answers) => answers,

@@ -43,7 +43,7 @@ use pointwork_core::{
 };
 use socketioxide::socket::Sid;
 use socketioxide_redis_streams::Namespace;
-use tokio::time::Instant;
+use tokio::{sync::Semaphore, time::Instant};
 
 /// Shards of the directory and the calls: enough that two cores seldom meet on one.
 const SHARDS: usize = 32;
@@ -82,6 +82,8 @@ pub struct Rpc {
     namespace: Arc<Namespace>,
     lookup: LookupSettings,
     lookups: Lookups,
+    /// Turns of lookups.
+    looking: Semaphore,
     started: Instant,
 }
 
@@ -100,6 +102,7 @@ impl Rpc {
             replicas,
             lookup: settings.lookup,
             lookups: Mutex::default(),
+            looking: Semaphore::new(lookup::LOOKS_MAX),
             started: Instant::now(),
         });
         (0..SHARDS).for_each(|index| shard::keep_time(&rpc, index));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pointwork_core::{BookCommand, SocketId, decision::Traits};
+use pointwork_core::{BookCommand, SocketId, decision::Traits, room};
 
 use super::{
     Rpc, SHARDS,
@@ -13,15 +13,28 @@ impl Rpc {
     /// Whether other replicas can be reached.
     pub(crate) fn link(self: &Arc<Self>, up: bool) {
         for index in 0..SHARDS {
-            self.drive_shard(index, |state, now| state.switchboard.handle_link(up, now));
+            self.drive_shard_aside(index, |state, now| state.switchboard.handle_link(up, now));
         }
     }
 
     /// Whether a replica (0: this one) shuts down in order.
     pub(crate) fn draining(self: &Arc<Self>, replica: u32, is_draining: bool) {
         for index in 0..SHARDS {
-            self.drive_shard(index, |state, now| state.switchboard.handle_draining(replica, is_draining, now));
+            self.drive_shard_aside(index, |state, now| state.switchboard.handle_draining(replica, is_draining, now));
         }
+    }
+
+    /// Servers of another kind find this replica's daemons by their rooms: they are not to find them any more.
+    pub(crate) fn hide(&self) {
+        let hide = |state: &State| {
+            for (id, seat) in &state.sockets {
+                if let (Seat::Here(socket), Some(user)) = (seat, state.switchboard.directory().user(*id)) {
+                    let methods = state.switchboard.directory().methods(*id);
+                    socket.leave(methods.map(|method| room::rpc(user, method)).collect::<Vec<_>>());
+                }
+            }
+        };
+        self.shards.iter().for_each(|shard| shard.peek(hide));
     }
 
     /// How many calls are in flight from this replica's own callers to its own daemons.
@@ -45,13 +58,13 @@ impl Rpc {
                 let (Some(owner), Some(id)) = (owner(socket), text(socket)) else { return };
                 let seat = RemoteSeat { owner: owner.into(), id };
                 let traits = Traits { local: false, resumable, ..Traits::default() };
-                self.drive_shard(self.shard_of(&user), |state, now| {
+                self.drive_shard_aside(self.shard_of(&user), |state, now| {
                     state.sockets.insert(socket, Seat::There(seat));
                     state.switchboard.handle_connect(socket, user, replica, traits, now);
                 });
             }
             BookCommand::Register { socket, user, method, age } => {
-                let registered = self.drive_shard(self.shard_of(&user), |state, now| {
+                let registered = self.drive_shard_aside(self.shard_of(&user), |state, now| {
                     state.switchboard.handle_registered(socket, method, age, now)
                 });
                 if let Err(error) = registered {
@@ -60,13 +73,13 @@ impl Rpc {
                 }
             }
             BookCommand::Unregister { socket, user, method } => {
-                self.drive_shard(self.shard_of(&user), |state, now| {
+                self.drive_shard_aside(self.shard_of(&user), |state, now| {
                     // Of a socket that is not known here there is nothing to take back.
                     let _ = state.switchboard.handle_unregister(socket, &method, now);
                 });
             }
             BookCommand::Gone { socket, user, cause } => {
-                self.drive_shard(self.shard_of(&user), |state, now| {
+                self.drive_shard_aside(self.shard_of(&user), |state, now| {
                     state.sockets.remove(&socket);
                     state.switchboard.handle_disconnect(socket, cause, now);
                 });

@@ -61,6 +61,8 @@ impl Remote {
             }
             let answered = match self.request.replies.poll_recv(cx) {
                 Poll::Ready(Some(Reply::Answer(answered))) => answered,
+                // One server's sockets will not answer; the others' may.
+                Poll::Ready(Some(Reply::Unanswered)) => continue,
                 Poll::Ready(Some(Reply::Lost) | None) => return Poll::Ready(None),
                 Poll::Pending => return self.deadline.as_mut().poll(cx).map(|()| None),
             };

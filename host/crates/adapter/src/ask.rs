@@ -29,8 +29,8 @@ pub enum RequestFailed {
     /// The request or its answer was lost on the way; whether the socket got it is unknown.
     #[error("the link to the other server was lost")]
     Lost,
-    /// The socket did not answer in time.
-    #[error("no answer in time")]
+    /// The socket did not answer in time, or its server knows that it will not.
+    #[error("no answer")]
     TimedOut,
 }
 
@@ -50,7 +50,7 @@ impl SocketRequest {
         loop {
             let reply = timeout_at(self.deadline, self.request.replies.recv()).await;
             match reply {
-                Err(_) => return Err(RequestFailed::TimedOut),
+                Err(_) | Ok(Some(Reply::Unanswered)) => return Err(RequestFailed::TimedOut),
                 Ok(None | Some(Reply::Lost)) => return Err(RequestFailed::Lost),
                 Ok(Some(Reply::Answer(answered))) => match answered.body {
                     Body::BroadcastAck(answer) => return Ok(answer.packet),
@@ -183,7 +183,7 @@ impl Namespace {
                     }
                 }
                 // What has come is all that will come.
-                Ok(Some(Reply::Lost) | None) | Err(_) => break,
+                Ok(Some(Reply::Lost | Reply::Unanswered) | None) | Err(_) => break,
             }
         }
         Answers { missing: servers - given.len() as u64, given }

@@ -10,6 +10,7 @@ use crate::cluster::{Inner, Shared};
 use crate::peers::{Beat, Peers};
 use crate::recall;
 use crate::subscriber::subscribe;
+use crate::trouble::Trouble;
 use crate::wire::Channels;
 
 /// A heartbeat: `{revision, interruptions, hello}`, and `hello` asks for one in return.
@@ -22,7 +23,7 @@ pub(crate) const AWAY: u32 = 104;
 /// How often the machine is woken.
 const TICK: Duration = Duration::from_millis(50);
 /// Between the two looks that prove a peer gone.
-const LOOK_AGAIN: Duration = Duration::from_millis(45);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Sends heartbeats and wakes the machine, until the cluster is left.
 pub(crate) async fn run(inner: Arc<Inner>) {
@@ -39,6 +40,9 @@ pub(crate) async fn run(inner: Arc<Inner>) {
         if inner.step(|peers, now| peers.is_cut_off(now)) == Some(true) {
             // Whoever waits for them is better told now than when the link is back, whenever that is.
             shared.requests.fail_those(|_| true);
+        }
+        if linked == Some(true) && shared.is_recall_due.swap(false, Ordering::Relaxed) {
+            recall::recall_all(&inner, shared);
         }
         if sent.is_none_or(|sent| sent.elapsed() >= inner.settings.heartbeat) {
             sent = Some(Instant::now());
@@ -108,9 +112,11 @@ pub(crate) fn heard(inner: &Inner, shared: &Shared, peer: &str, data: &Value) {
 /// Looks who is subscribed, again and again, until the cluster is left.
 pub(crate) async fn probe(inner: Arc<Inner>) {
     let Some(shared) = inner.shared() else { return };
+    let mut trouble = Trouble::with("count subscriptions");
     while !*shared.stop.borrow() {
-        if let Err(error) = look(&inner, shared).await {
-            tracing::debug!(%error, "subscriptions could not be looked at");
+        match look(&inner, shared).await {
+            Ok(()) => trouble.end(),
+            Err(error) => trouble.note(&error),
         }
         let suspicious = inner.step(|peers, _| peers.is_suspicious()) == Some(true);
         sleep(if suspicious { LOOK_AGAIN } else { inner.settings.probe }).await;

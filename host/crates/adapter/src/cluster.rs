@@ -1,7 +1,7 @@
 //! A replica's part in a cluster: who it is, what it shares with all its namespaces, and the tasks that keep it there.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use rmpv::Value;
@@ -68,6 +68,8 @@ pub(crate) struct Shared {
     pub(crate) served: Served,
     /// How often the subscription was interrupted: others are told, for what they sent meanwhile is lost.
     pub(crate) interruptions: AtomicU64,
+    /// What this replica told by PUB/SUB may be lost: its own requests are to be asked about.
+    pub(crate) is_recall_due: AtomicBool,
     started: Instant,
 }
 
@@ -86,7 +88,11 @@ impl Cluster {
 
     fn build(transport: Option<Arc<dyn Transport>>, settings: Settings) -> Self {
         let uid = format!("{:016x}", fastrand::u64(..));
-        let timing = Timing { lost_after: settings.lost_after, link_lost_after: settings.link_lost_after() };
+        let timing = Timing {
+            lost_after: settings.lost_after,
+            link_lost_after: settings.link_lost_after(),
+            gone_after: settings.gone_after(),
+        };
         let shared = transport.map(|transport| Shared {
             transport,
             outbox: Outbox::new(settings.outbox_messages_max, settings.outbox_bytes_max),
@@ -98,6 +104,7 @@ impl Cluster {
             attaching: AtomicU64::new(0),
             served: Served::default(),
             interruptions: AtomicU64::new(0),
+            is_recall_due: AtomicBool::new(false),
             started: Instant::now(),
         });
         let (namespaces, listener) = (RwLock::default(), OnceLock::new());
@@ -160,6 +167,12 @@ impl Cluster {
             peers: peers.uids().count(),
             foreign: shared.foreign(),
         }
+    }
+
+    /// The uids of the other replicas of this kind that are heard from.
+    #[must_use]
+    pub fn peers(&self) -> Vec<String> {
+        self.0.step(|peers, _| peers.present().cloned().collect()).unwrap_or_default()
     }
 
     /// How many requests of other servers wait for the acknowledgements of sockets of this one.
@@ -259,6 +272,13 @@ impl Inner {
 }
 
 impl Shared {
+    /// Something that was told by PUB/SUB is lost: whoever waits for it asks when it sees the next heartbeat, and this replica asks
+    /// too, for what was lost may have been a question.
+    pub(crate) fn note_lost(&self) {
+        self.interruptions.fetch_add(1, Ordering::Relaxed);
+        self.is_recall_due.store(true, Ordering::Relaxed);
+    }
+
     pub(crate) fn foreign(&self) -> u64 {
         self.foreign.load(Ordering::Relaxed)
     }

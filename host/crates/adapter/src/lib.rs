@@ -27,7 +27,7 @@
 //! | broadcasts, joins, leaves, disconnects | stream | every server |
 //! | fetches, broadcasts with acks, server-side events | public channel of the namespace | every server |
 //! | answers; a request to one socket | private channel of the namespace | one server |
-//! | heartbeats (100), farewells (101), what became of requests (102, 103), broken subscriptions (104), notes (110 and up) | channels `<prefix>#peers#` and `<prefix>#peers#<uid>#` | replicas of this kind |
+//! | heartbeats (100), farewells (101), what became of requests (102, 103, 105), broken subscriptions (104), notes (110 and up) | channels `<prefix>#peers#` and `<prefix>#peers#<uid>#` | replicas of this kind |
 //!
 //! # What is lost and what is not
 //! Broadcasts survive a Redis that is away for less than it takes to trim the stream, as far as they got into it; what was trimmed
@@ -59,6 +59,7 @@ mod serve;
 mod settings;
 mod subscriber;
 pub mod transport;
+mod trouble;
 pub mod wire;
 mod writer;
 

@@ -16,8 +16,9 @@ use std::time::Duration;
 
 /// More replicas than this are not followed.
 pub(crate) const PEERS_MAX: usize = 256;
-/// Between the look that finds a peer without a subscription and the one that confirms it, at least.
-const CONFIRM: Duration = Duration::from_millis(40);
+/// Between the look that finds a peer without a subscription and the one that confirms it, at least: time for a broken connection to be
+/// made anew, three attempts of it.
+const CONFIRM: Duration = Duration::from_millis(100);
 /// How long open requests wait for the link to come back. They survive a reconnect, and fail fast when Redis is gone.
 const RECONNECT: Duration = Duration::from_millis(600);
 
@@ -75,6 +76,8 @@ pub(crate) struct Timing {
     pub(crate) lost_after: Duration,
     /// Without the own heartbeat for so long the link is down.
     pub(crate) link_lost_after: Duration,
+    /// A peer that is neither subscribed nor heard from for so long, since the link came up, is gone.
+    pub(crate) gone_after: Duration,
 }
 
 /// The machine. A moment is the time since any fixed one.
@@ -96,6 +99,8 @@ pub(crate) struct Peers {
 struct Peer {
     heard: Duration,
     silent: bool,
+    /// It was heard from since the link came up.
+    fresh: bool,
     /// It was seen subscribed since the link came up.
     attached: bool,
     absent_since: Option<Duration>,
@@ -135,6 +140,7 @@ impl Peers {
             self.up_since = Some(now);
             for peer in self.peers.values_mut() {
                 peer.heard = now;
+                peer.fresh = false;
                 peer.attached = false;
                 peer.absent_since = None;
             }
@@ -148,13 +154,15 @@ impl Peers {
         if let Some(peer) = self.peers.get_mut(uid) {
             peer.heard = now;
             peer.silent = false;
+            peer.fresh = true;
             if std::mem::replace(&mut peer.interruptions, interruptions) != interruptions {
                 beat = Beat::Interrupted;
             }
         } else if self.peers.len() >= PEERS_MAX {
             return Beat::Refused;
         } else {
-            let peer = Peer { heard: now, silent: false, attached: false, absent_since: None, interruptions };
+            let peer =
+                Peer { heard: now, silent: false, fresh: true, attached: false, absent_since: None, interruptions };
             self.peers.insert(uid.to_owned(), peer);
         }
         self.events.push_back(PeerEvent::Heard { peer: uid.to_owned(), revision });
@@ -208,8 +216,11 @@ impl Peers {
                 continue;
             }
             let since = *peer.absent_since.get_or_insert(now);
-            // One that never came back after the link was down is given the time that a heartbeat may take.
-            let proven = if peer.attached { now.saturating_sub(since) >= CONFIRM } else { peer.silent };
+            // One that never came back after the link was down is given the time that a reconnect and a heartbeat take.
+            let proven = match peer.attached {
+                true => now.saturating_sub(since) >= CONFIRM,
+                false => now.saturating_sub(peer.heard) >= self.timing.gone_after,
+            };
             if proven {
                 self.lose(uid, Loss::Killed);
             }
@@ -251,13 +262,19 @@ impl Peers {
     /// Whether every replica of this kind that is subscribed has been heard from, or has had its time.
     pub(crate) fn is_complete(&self, now: Duration) -> bool {
         let Some(up_since) = self.up_since else { return false };
-        let heard = self.peers.values().filter(|peer| peer.absent_since.is_none()).count() as u64 + 1;
+        let is_heard = |peer: &&Peer| peer.fresh && peer.absent_since.is_none();
+        let heard = self.peers.values().filter(is_heard).count() as u64 + 1;
         self.counted.is_some_and(|counted| heard >= counted) || now.saturating_sub(up_since) >= self.timing.lost_after
     }
 
     /// Whether a peer is followed.
     pub(crate) fn knows(&self, uid: &str) -> bool {
         self.peers.contains_key(uid)
+    }
+
+    /// The peers that are heard from.
+    pub(crate) fn present(&self) -> impl Iterator<Item = &String> {
+        self.peers.iter().filter(|(_, peer)| !peer.silent).map(|(uid, _)| uid)
     }
 
     /// The peers, those that are silent too.

@@ -7,6 +7,7 @@ use tokio::time::{Duration, Instant, sleep};
 use crate::cluster::{Inner, Shared};
 use crate::cursor::{Cursor, Finding};
 use crate::transport::{StreamEntry, TransportError};
+use crate::trouble::Trouble;
 use crate::wire::stream::Entry;
 
 /// The longest pause after an error.
@@ -18,14 +19,18 @@ const PAUSE_MIN: Duration = Duration::from_millis(20);
 pub(crate) async fn run(inner: Arc<Inner>) {
     let Some(shared) = inner.shared() else { return };
     let mut pause = PAUSE_MIN;
+    let mut trouble = Trouble::with("read the stream");
     let mut reader = Reader { inner: &inner, shared, cursor: None, looked: None };
     while !*shared.stop.borrow() {
         match reader.turn().await {
-            Ok(()) => pause = PAUSE_MIN,
+            Ok(()) => {
+                pause = PAUSE_MIN;
+                trouble.end();
+            }
             Err(TransportError::Closed) => return,
             Err(error) => {
                 metrics::counter!("adapter_read_failed_total").increment(1);
-                tracing::debug!(%error, "the stream could not be read");
+                trouble.note(&error);
                 reader.looked = None;
                 sleep(pause).await;
                 pause = (pause * 2).min(PAUSE_MAX);

@@ -19,6 +19,9 @@ use crate::lock::lock;
 pub(crate) const RECALL: u32 = 102;
 /// The answer: those that it is not serving.
 pub(crate) const UNSERVED: u32 = 103;
+/// A server tells that these requests will not be answered: their sockets are gone or do not take them, or have let their time
+/// pass.
+pub(crate) const UNANSWERED: u32 = 105;
 /// How many requests are asked about in one message.
 const IDS_MAX: usize = 4_096;
 
@@ -78,6 +81,22 @@ pub(crate) fn answer(inner: &Inner, shared: &Shared, peer: &str, asked: &Value) 
     let unserved = ids.iter().filter(|id| id.as_str().is_none_or(|id| !shared.served.has(id))).cloned().collect();
     if let Err(error) = inner.tell_peers(Some(peer), UNSERVED, Value::Array(unserved)) {
         tracing::debug!(%error, peer, "a peer was not told about its requests");
+    }
+}
+
+/// No socket has acknowledged a request, and none will. Servers of another kind do not hear this.
+pub(crate) fn tell_unanswered(inner: &Inner, peer: &str, id: &str) {
+    if let Err(error) = inner.tell_peers(Some(peer), UNANSWERED, Value::Array(vec![id.into()])) {
+        tracing::debug!(%error, peer, "a peer was not told that its request will not be answered");
+    }
+}
+
+/// A peer told that these requests will not be answered.
+pub(crate) fn unanswered(shared: &Shared, ids: &Value) {
+    for id in ids.as_array().map(Vec::as_slice).unwrap_or_default() {
+        if let Some(id) = id.as_str() {
+            shared.requests.give_up(id);
+        }
     }
 }
 

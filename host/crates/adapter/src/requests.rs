@@ -18,6 +18,8 @@ pub(crate) enum Reply {
     Answer(Box<Answered>),
     /// Answers may have been lost on their way, or the request was.
     Lost,
+    /// Its server says that no socket will answer.
+    Unanswered,
 }
 
 /// What a server answered.
@@ -84,13 +86,20 @@ impl Requests {
     /// A request was lost, or its answer was.
     pub(crate) fn fail(&self, id: &str) {
         if let Some(open) = lock(&self.open).get(id) {
-            open.fail();
+            open.tell(Reply::Lost);
+        }
+    }
+
+    /// A request will not be answered.
+    pub(crate) fn give_up(&self, id: &str) {
+        if let Some(open) = lock(&self.open).get(id) {
+            open.tell(Reply::Unanswered);
         }
     }
 
     /// The requests to any server that `fails` says have lost answers.
     pub(crate) fn fail_those(&self, fails: impl Fn(Option<&str>) -> bool) {
-        lock(&self.open).values().filter(|open| fails(open.server.as_deref())).for_each(Open::fail);
+        lock(&self.open).values().filter(|open| fails(open.server.as_deref())).for_each(|open| open.tell(Reply::Lost));
     }
 
     /// The open requests to one server.
@@ -102,9 +111,9 @@ impl Requests {
 }
 
 impl Open {
-    fn fail(&self) {
+    fn tell(&self, reply: Reply) {
         // When it is full there is more to be looked at than anybody waits for.
-        let _ = self.replies.try_send(Reply::Lost);
+        let _ = self.replies.try_send(reply);
     }
 }
 
@@ -142,6 +151,8 @@ mod tests {
         requests.fail_those(|server| server.is_none());
         requests.fail_those(|server| server == Some("a"));
         assert!(matches!(one.replies.recv().await, Some(Reply::Lost)));
+        requests.give_up(&one.id);
+        assert!(matches!(one.replies.recv().await, Some(Reply::Unanswered)));
         assert!(one.replies.try_recv().is_err());
     }
 }

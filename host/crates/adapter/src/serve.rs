@@ -6,9 +6,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rmpv::Value;
 
+use crate::error::ClusterError;
 use crate::local::{Acks, Local};
 use crate::namespace::{Description, Namespace};
-use crate::recall::Serving;
+use crate::recall::{self, Serving};
 use crate::wire::{
     Answer, Body, Broadcast, ClientCount, FetchSockets, FetchSocketsResponse, Message, RemoteSocket, ServerSideEmit,
 };
@@ -54,17 +55,27 @@ pub(crate) fn message(namespace: &Arc<Namespace>, local: &Arc<dyn Local>, messag
     }
 }
 
-fn answer(namespace: &Namespace, to: &str, body: Body) {
-    if let Err(error) = namespace.publish(Some(to), body, None) {
-        metrics::counter!("adapter_answers_failed_total").increment(1);
-        tracing::debug!(%error, to, "an answer to another server was not sent");
+/// Hands an answer over; `false` when it cannot be.
+fn answer(namespace: &Namespace, to: &str, body: Body) -> bool {
+    let Err(error) = namespace.publish(Some(to), body, None) else { return true };
+    metrics::counter!("adapter_answers_failed_total").increment(1);
+    tracing::debug!(%error, to, "an answer to another server was not sent");
+    if let (ClusterError::Outbox(_), Some(inner)) = (&error, namespace.inner())
+        && let Some(shared) = inner.shared()
+    {
+        shared.note_lost();
     }
+    false
 }
 
 /// Sends on each ack as it comes. All are handed over when `serving` ends.
 async fn pass_on(namespace: Arc<Namespace>, to: String, request_id: String, mut acks: Acks, serving: Option<Serving>) {
+    let mut has_answered = false;
     while let Some(packet) = next(acks.as_mut()).await {
-        answer(&namespace, &to, Body::BroadcastAck(Answer { request_id: request_id.clone(), packet }));
+        has_answered |= answer(&namespace, &to, Body::BroadcastAck(Answer { request_id: request_id.clone(), packet }));
+    }
+    if !has_answered && let Some(inner) = namespace.inner() {
+        recall::tell_unanswered(&inner, &to, &request_id);
     }
     drop(serving);
 }

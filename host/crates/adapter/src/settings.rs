@@ -46,7 +46,7 @@ impl Default for Settings {
             read_block: Duration::from_secs(1),
             heartbeat: Duration::from_millis(500),
             lost_after: Duration::from_secs(3),
-            probe: Duration::from_millis(100),
+            probe: Duration::from_millis(50),
             request_timeout: Duration::from_secs(5),
             outbox_messages_max: 65_536,
             outbox_bytes_max: 64 << 20,
@@ -57,8 +57,13 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// How long a peer may be neither subscribed nor heard from, once the link is up, before it is gone.
+    pub(crate) fn gone_after(&self) -> Duration {
+        (self.heartbeat * 2).max(Duration::from_millis(500))
+    }
+
     /// The own heartbeat comes back by way of Redis. When it has not for so long, nothing else gets through either.
     pub(crate) fn link_lost_after(&self) -> Duration {
-        self.heartbeat * 3
+        (self.heartbeat * 3).max(Duration::from_millis(300))
     }
 }

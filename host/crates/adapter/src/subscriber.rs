@@ -88,6 +88,7 @@ fn peer(inner: &Arc<Inner>, shared: &Shared, message: Message) {
         beat::BEAT => beat::heard(inner, shared, &message.uid, &data),
         recall::RECALL => recall::answer(inner, shared, &message.uid, &data),
         recall::UNSERVED => recall::unserved(shared, &data),
+        recall::UNANSWERED => recall::unanswered(shared, &data),
         beat::FAREWELL => {
             inner.step(|peers, _| peers.handle_farewell(&message.uid));
         }

@@ -1,7 +1,7 @@
 //! What the other replicas (peers) announced of their sockets: the other end of their [`crate::Roster`]s.
 //!
 //! ```text
-//! seen, or a change, of an unknown peer ─ AskSnapshot ─ parts ─ in step ─ changes in sequence ─ applied
+//! seen, of an unknown peer ────────────── AskSnapshot ─ parts ─ in step ─ changes in sequence ─ applied
 //!                                              ↑                  │ ├─ a hole, or another number seen: asks
 //!                                              │                  │ └─ lost ─ Gone for all, forgotten
 //!                                              └── seen ─ silent ─┘
@@ -84,13 +84,10 @@ impl<P: Clone + Ord> Book<P> {
         }
     }
 
-    /// A peer's change. Applied if it is the next one, dropped if it is an old one; if there is a hole, or nothing is
-    /// known of the peer yet, it is asked for a snapshot. Of a peer that is silent it is dropped.
+    /// A peer's change. Applied if it is the next one, dropped if it is an old one; if there is a hole, it is asked for a
+    /// snapshot. Of a peer that is silent or not known it is dropped: who watches it, if it is, will say so.
     pub fn handle_change(&mut self, name: &P, numbered: Numbered, now: Time) {
         let now = self.advance(now);
-        if self.admit(name).is_none() {
-            return;
-        }
         let Some(peer) = self.peers.get_mut(name) else { return };
         let is_in_step = peer.change(numbered, &mut self.ledger);
         if !is_in_step && peer.ask_from(now) {

@@ -3,7 +3,7 @@
 use socketioxide_redis_streams::wire::{Body, Limits, Message, Options, Value};
 
 /// What is read may nest about 127 levels.
-const READ_DEPTH_MAX: usize = 128;
+const READ_DEPTH_MAX: usize = 201;
 
 /// Asserts that a message keeps the limits that it was read with.
 pub(crate) fn assert_within(message: &Message, limits: &Limits) {

@@ -2,7 +2,11 @@
 
 use super::*;
 
-const TIMING: Timing = Timing { lost_after: Duration::from_secs(3), link_lost_after: Duration::from_millis(1_500) };
+const TIMING: Timing = Timing {
+    lost_after: Duration::from_secs(3),
+    link_lost_after: Duration::from_millis(1_500),
+    gone_after: Duration::from_millis(1_000),
+};
 
 fn at(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -56,11 +60,11 @@ fn a_killed_peer_is_found_by_the_second_look() {
     look(&mut peers, 1, &[("a", 0)], 110);
     assert!(peers.is_suspicious());
     assert_eq!(events(&mut peers), []);
-    look(&mut peers, 1, &[("a", 0)], 149);
+    look(&mut peers, 1, &[("a", 0)], 209);
     assert_eq!(events(&mut peers), [], "too soon after the first");
-    look(&mut peers, 1, &[("a", 0)], 150);
+    look(&mut peers, 1, &[("a", 0)], 210);
     assert_eq!(events(&mut peers), [lost("a", Loss::Killed)]);
-    look(&mut peers, 1, &[("a", 0)], 200);
+    look(&mut peers, 1, &[("a", 0)], 260);
     assert_eq!(events(&mut peers), [], "once");
 }
 
@@ -81,7 +85,7 @@ fn a_peer_that_is_killed_before_it_was_ever_looked_at_is_found() {
     look(&mut peers, 2, &[("a", 1), ("b", 0)], 150);
     assert_eq!(events(&mut peers), [heard("b", 1)], "it may not be subscribed yet");
     peers.handle_subscribed("b");
-    look(&mut peers, 2, &[("a", 1), ("b", 0)], 200);
+    look(&mut peers, 2, &[("a", 1), ("b", 0)], 210);
     assert_eq!(events(&mut peers), [lost("b", Loss::Killed)]);
 }
 
@@ -96,7 +100,7 @@ fn a_peer_that_says_that_it_is_away_is_not_killed_until_it_was_back() {
     assert_eq!(events(&mut peers), []);
     look(&mut peers, 2, &[("a", 1)], 450);
     look(&mut peers, 1, &[("a", 0)], 550);
-    look(&mut peers, 1, &[("a", 0)], 600);
+    look(&mut peers, 1, &[("a", 0)], 650);
     assert_eq!(events(&mut peers), [lost("a", Loss::Killed)]);
     peers.handle_away("a stranger");
     assert_eq!(events(&mut peers), []);
@@ -209,4 +213,32 @@ fn a_peer_tells_that_it_may_have_lost_something() {
     let mut peers = linked();
     assert_eq!(peers.handle_beat("a", 1, 1, at(500)), Beat::Interrupted);
     assert_eq!(peers.handle_beat("a", 1, 1, at(1_000)), Beat::Steady);
+}
+
+/// It died while Redis was away: nobody is there to be subscribed, and nobody is heard.
+#[test]
+fn a_peer_that_died_while_the_link_was_down_is_found_before_it_would_be_silent() {
+    let mut peers = linked();
+    peers.handle_interrupted(at(0));
+    peers.handle_echo(at(20_000));
+    events(&mut peers);
+    look(&mut peers, 1, &[("a", 0)], 20_050);
+    assert!(peers.is_complete(at(20_050)), "nobody else is subscribed");
+    look(&mut peers, 2, &[("a", 0)], 20_100);
+    assert!(!peers.is_complete(at(20_100)), "one is, and it is not the one that was known before");
+    look(&mut peers, 1, &[("a", 0)], 20_999);
+    assert_eq!(events(&mut peers), []);
+    look(&mut peers, 1, &[("a", 0)], 21_000);
+    assert_eq!(events(&mut peers), [lost("a", Loss::Killed)]);
+}
+
+#[test]
+fn a_silent_peer_is_no_present_one() {
+    let mut peers = linked();
+    assert_eq!(peers.present().count(), 1);
+    for ms in (500..=3_000).step_by(500) {
+        peers.handle_echo(at(ms));
+        peers.handle_timeout(at(ms));
+    }
+    assert_eq!((peers.present().count(), peers.uids().count()), (0, 1));
 }

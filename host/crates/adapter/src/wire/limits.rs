@@ -1,8 +1,9 @@
 //! How long anything on the wire may be.
 
-/// How deep the `data` of a message that we write may nest, in levels. Node's msgpack encoder has the same bound. What we
-/// read may nest about 127 levels.
-pub const DEPTH_MAX: usize = 100;
+/// How deep the `data` of a message that we write may nest, in levels: more than a client's packet can (128) with all that is put
+/// around it. Node's own encoder stops at 100 and reads any depth; what we read may nest about 200 levels by PUB/SUB and 127
+/// on the stream.
+pub const DEPTH_MAX: usize = 160;
 
 /// The bounds of a decoder and of an encoder. Give a cluster's servers the same: a message that its sender may write
 /// must not be too long for its readers.

@@ -4,8 +4,8 @@ use rmpv::{Value, ValueRef};
 
 use super::error::{DecodeError, EncodeError};
 
-/// rmpv counts two for each level of nesting, so this is about 127 levels, as many as are read from JSON.
-const READ_DEPTH_MAX: usize = 256;
+/// rmpv counts two for each level of nesting, so this is about 200 levels: more than is written.
+const READ_DEPTH_MAX: usize = 400;
 
 /// Reads one value that is all there is.
 pub(super) fn read(mut bytes: &[u8]) -> Result<Value, DecodeError> {

@@ -119,11 +119,13 @@ fn a_new_peer_is_asked_and_then_followed() {
 }
 
 #[test]
-fn a_change_of_an_unknown_peer_makes_it_known() {
+fn a_change_of_an_unknown_peer_is_nobodys() {
     let mut desk = Desk::new();
     let joined = desk.join(1, "a");
     desk.change(joined);
-    assert_eq!((desk.told(), desk.book.unsynced()), (vec![ASK], 1));
+    assert_eq!((desk.told(), desk.book.unsynced(), desk.book.peers()), (vec![], 0, 0));
+    desk.seen();
+    assert_eq!(desk.told(), [ASK]);
     desk.answer();
     assert_eq!(desk.told(), [connect(1), register(1, "a", 0)]);
 }

@@ -132,14 +132,14 @@ async fn look_after(
 ) {
     let options = &connector.options;
     let mut client = connector.client(role);
+    let mut pause = options.reconnect_delay;
     let mut outage = Outage { role, is_told: false };
     while !*closing.borrow_and_update() {
         // Not to be cancelled, or fred would go on with it unseen. Its own timeouts bound it.
-        let mut pause = options.reconnect_delay.mul_f64(1.0 + fastrand::f64() / 4.0);
         let why = match client.init().await {
             Ok(mut task) => {
                 // A connection that merely broke is back before anybody concludes anything from its absence.
-                pause = pause.min(FIRST_RETRY);
+                pause = FIRST_RETRY;
                 outage.end();
                 told.send_replace(State::Up(client.clone()));
                 let end = tokio::select! {
@@ -158,8 +158,10 @@ async fn look_after(
         };
         outage.tell(&why);
         told.send_replace(State::Down(why));
+        let jittered = pause.min(options.reconnect_delay).mul_f64(1.0 + fastrand::f64() / 4.0);
+        pause = (pause * 3).min(options.reconnect_delay);
         tokio::select! {
-            () = sleep(pause) => {}
+            () = sleep(jittered) => {}
             _ = closing.changed() => break,
         }
     }
