@@ -22,13 +22,20 @@ pub(crate) async fn drain(rpc: &Arc<Rpc>, replicas: &Replicas, drain_max: Durati
     }
     replicas.leaving();
     rpc.draining(0, true);
-    rpc.hide();
     let deadline = Instant::now() + drain_max;
+    let hide_at = Instant::now() + drain_max / 2;
+    let mut is_hidden = false;
     // A call may be between the machine and the wire, seen by neither; not for so long.
     let mut quiet = 0;
     loop {
         let (here, from_others) = (rpc.in_flight_here(), replicas.cluster().serving());
         quiet = if here + from_others == 0 && replicas.is_leaving_known() { quiet + 1 } else { 0 };
+        // Servers of another kind find daemons by their rooms, and take one that is in none for gone, with the calls in flight to it: so
+        // not before those have ended, or new ones follow each other for too long.
+        if !is_hidden && (quiet > 0 || Instant::now() >= hide_at) {
+            rpc.hide();
+            (is_hidden, quiet) = (true, 0);
+        }
         if quiet == QUIET_LOOKS {
             return;
         }

@@ -16,6 +16,7 @@ import rollingRestart from './rolling-restart.mjs';
 import steadyState from './steady-state.mjs';
 import streamTrimLag from './stream-trim-lag.mjs';
 import { ttlExpiry, ttlExpiryFast } from './ttl-expiry.mjs';
+import writerCut from './writer-cut.mjs';
 
 /**
  * `name`; `seed`: the field's own figure; `run(stage)`; `replicasMin`; `on`: the fleets where it makes sense, else all;
@@ -41,6 +42,7 @@ export const SCENARIOS = [
   redisRestart,
   redisHang,
   redisLinkLoss,
+  writerCut,
   streamTrimLag,
   mixedFleet,
 ];
