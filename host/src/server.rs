@@ -144,6 +144,7 @@ fn rpc_settings(rpc: &RpcConfig) -> RpcSettings {
         calls_per_user_max: rpc.calls_per_user_max.as_usize(),
         waiting_per_room_max: rpc.waiting_per_method_max.as_usize(),
         methods_per_socket_max: rpc.methods_per_socket_max.as_usize(),
+        method_bytes_per_socket_max: rpc.method_bytes_per_socket_max.as_usize(),
         method_bytes_max: rpc.method_bytes_max.as_usize(),
         ..Settings::default()
     };

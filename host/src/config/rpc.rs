@@ -39,6 +39,8 @@ pub struct RpcConfig {
     pub method: Vec<MethodConfig>,
     /// How many methods one socket may have registered at once.
     pub methods_per_socket_max: Bounded<1, 1_000_000>,
+    /// How many bytes the names of a socket's methods may have together; every replica holds them.
+    pub method_bytes_per_socket_max: Bounded<4_096, 1_073_741_824>,
     /// The longest method name, in bytes; the policies' contract promises no more than 4,096.
     pub method_bytes_max: Bounded<1, 4_096>,
     /// How many calls of one user may be open at once.
@@ -62,6 +64,7 @@ impl Default for RpcConfig {
             asked_timeout_max_ms: Bounded::literal::<3_600_000>(),
             method: Vec::new(),
             methods_per_socket_max: Bounded::literal::<1_024>(),
+            method_bytes_per_socket_max: Bounded::literal::<131_072>(),
             method_bytes_max: Bounded::literal::<4_096>(),
             calls_per_user_max: Bounded::literal::<1_000>(),
             calls_max: Bounded::literal::<100_000>(),

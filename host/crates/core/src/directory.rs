@@ -32,7 +32,7 @@ pub enum RegisterError {
     /// The method is empty or longer than [`Settings::method_bytes_max`].
     #[error("the method is empty or too long")]
     InvalidMethod,
-    /// [`Settings::methods_per_socket_max`] is reached.
+    /// [`Settings::methods_per_socket_max`] or [`Settings::method_bytes_per_socket_max`] is reached.
     #[error("the socket has too many methods")]
     TooManyMethods,
     /// The socket is not connected (any more).
@@ -175,12 +175,14 @@ impl Directory {
         now: Time,
     ) -> Result<bool, RegisterError> {
         self.check_method(&method)?;
-        let methods_max = self.settings.methods_per_socket_max;
+        let (methods_max, bytes_max) =
+            (self.settings.methods_per_socket_max, self.settings.method_bytes_per_socket_max);
         let socket = self.sockets.get_mut(&id).ok_or(RegisterError::UnknownSocket)?;
         if socket.methods.contains_key(&method) {
             return Ok(false);
         }
-        if socket.methods.len() >= methods_max {
+        let bytes: usize = socket.methods.keys().map(|method| method.len()).sum();
+        if socket.methods.len() >= methods_max || bytes + method.len() > bytes_max {
             return Err(RegisterError::TooManyMethods);
         }
         self.registrations += 1;

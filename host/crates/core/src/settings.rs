@@ -11,6 +11,8 @@ pub struct Settings {
     pub waiting_per_room_max: usize,
     /// Methods that one socket has registered. Default 1,024.
     pub methods_per_socket_max: usize,
+    /// Bytes of the names of all methods of one socket: every replica holds them. Default 131,072.
+    pub method_bytes_per_socket_max: usize,
     /// Bytes of a method's name. Default 4,096, which is what the policy contract promises.
     pub method_bytes_max: usize,
     /// Methods (of all users together) whose absences are remembered. Default 10,000.
@@ -24,6 +26,7 @@ impl Default for Settings {
             calls_per_user_max: 1_000,
             waiting_per_room_max: 256,
             methods_per_socket_max: 1_024,
+            method_bytes_per_socket_max: 131_072,
             method_bytes_max: 4_096,
             history_rooms_max: 10_000,
         }

@@ -187,6 +187,16 @@ fn what_is_no_method_is_refused() {
 }
 
 #[test]
+fn the_names_of_a_sockets_methods_have_a_bound_together() {
+    let settings = Settings { method_bytes_per_socket_max: 5, ..Settings::default() };
+    let mut directory = Directory::new(settings);
+    directory.connect(SocketId(1), "u".into(), 0, Traits::default(), at(0));
+    let mut register = |method: &str| directory.register(SocketId(1), method.into(), Duration::ZERO, at(0));
+    assert_eq!((register("abc"), register("de")), (Ok(true), Ok(true)));
+    assert_eq!((register("f"), register("de")), (Err(RegisterError::TooManyMethods), Ok(false)));
+}
+
+#[test]
 fn a_socket_has_so_many_methods() {
     let settings = Settings { methods_per_socket_max: 2, ..Settings::default() };
     let mut directory = Directory::new(settings);
