@@ -106,11 +106,7 @@ impl<E: SocketEmitter> CoreAdapter<E> for RedisStreamsAdapter<E> {
         selected: BroadcastOptions,
         rooms: impl RoomParam,
     ) -> impl Future<Output = Result<(), ClusterError>> + Send {
-        let rooms: Vec<Room> = rooms.into_room_iter().collect();
-        let published =
-            self.publish(&selected, |opts| Ok(Body::SocketsJoin(RoomsChange { opts, rooms: names(&rooms) })));
-        self.local.add_sockets(selected, rooms);
-        ready(published)
+        ready(self.change_rooms(selected, rooms, Body::SocketsJoin, CoreLocalAdapter::add_sockets))
     }
 
     fn del_sockets(
@@ -118,11 +114,7 @@ impl<E: SocketEmitter> CoreAdapter<E> for RedisStreamsAdapter<E> {
         selected: BroadcastOptions,
         rooms: impl RoomParam,
     ) -> impl Future<Output = Result<(), ClusterError>> + Send {
-        let rooms: Vec<Room> = rooms.into_room_iter().collect();
-        let published =
-            self.publish(&selected, |opts| Ok(Body::SocketsLeave(RoomsChange { opts, rooms: names(&rooms) })));
-        self.local.del_sockets(selected, rooms);
-        ready(published)
+        ready(self.change_rooms(selected, rooms, Body::SocketsLeave, CoreLocalAdapter::del_sockets))
     }
 
     fn disconnect_socket(&self, selected: BroadcastOptions) -> impl Future<Output = Result<(), BroadcastError>> + Send {
@@ -166,6 +158,20 @@ impl<E: SocketEmitter> RedisStreamsAdapter<E> {
     /// Whether other servers are concerned.
     fn is_told(&self, selected: &BroadcastOptions) -> bool {
         !self.is_alone && !selected.is_local(self.local.server_id())
+    }
+
+    /// Sockets join or leave rooms: the local ones by `here`, those of other servers by `told`.
+    fn change_rooms(
+        &self,
+        selected: BroadcastOptions,
+        rooms: impl RoomParam,
+        told: fn(RoomsChange) -> Body,
+        here: fn(&CoreLocalAdapter<E>, BroadcastOptions, Vec<Room>),
+    ) -> Result<(), ClusterError> {
+        let rooms: Vec<Room> = rooms.into_room_iter().collect();
+        let published = self.publish(&selected, |opts| Ok(told(RoomsChange { opts, rooms: names(&rooms) })));
+        here(&self.local, selected, rooms);
+        published
     }
 
     /// Appends to the stream what other servers are to do, if there is somebody it is for.

@@ -1,6 +1,5 @@
-//! The reference model: what a switchboard is meant to do, over plain lists that are searched from end to end. It
-//! keeps no index and no timer: counts and moments are worked out whenever they are wanted. It predicts every
-//! command.
+//! The reference model: what a switchboard is meant to do, over plain lists that are searched from end to end. It keeps no index and
+//! no timer: counts and moments are worked out whenever they are wanted. It predicts every command.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -275,12 +274,10 @@ impl Model {
     }
 
     fn forget(&mut self, id: SocketId) -> bool {
-        if self.socket(id).is_none() || self.has_called(id) {
-            return false;
-        }
-        self.registered.retain(|entry| entry.socket != id);
-        self.sockets.retain(|socket| socket.id != id);
-        true
+        let is_done = self.socket(id).is_some() && !self.has_called(id);
+        self.registered.retain(|entry| !is_done || entry.socket != id);
+        self.sockets.retain(|socket| !is_done || socket.id != id);
+        is_done
     }
 
     fn call(
