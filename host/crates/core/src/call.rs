@@ -24,6 +24,8 @@ pub mod message {
     pub const INTERNAL: &str = "Internal error";
     /// A bound of this server on open calls is reached; not a word of the seed, which had no bounds.
     pub const TOO_MANY_CALLS: &str = "Too many calls in flight";
+    /// A bound of this server on calls that wait for one method is reached; not a word of the seed.
+    pub const TOO_MANY_WAITING: &str = "Too many calls waiting";
     /// A bound of this server on a socket's methods is reached; not a word of the seed.
     pub const TOO_MANY_METHODS: &str = "Too many methods";
     /// The target is on another replica, and the link to it is down; not a word of the seed.
@@ -103,7 +105,7 @@ impl CallRefused {
     pub const fn message(self) -> &'static str {
         match self {
             CallRefused::InvalidMethod => message::METHOD_REQUIRED,
-            CallRefused::TooManyWaiting => message::UNAVAILABLE,
+            CallRefused::TooManyWaiting => message::TOO_MANY_WAITING,
             CallRefused::TooManyCalls | CallRefused::TooManyCallsOfUser => message::TOO_MANY_CALLS,
             CallRefused::UnknownCaller => message::INTERNAL,
         }
@@ -131,6 +133,8 @@ pub(crate) struct Call {
     pub(crate) target_asks_in_a_row: u32,
     /// How often `grace` was asked about it.
     pub(crate) grace_asks: u32,
+    /// Since when it has been without its daemon, if its caller was told that it is held.
+    pub(crate) held_since: Option<Time>,
     pub(crate) stage: Stage,
 }
 
@@ -176,6 +180,7 @@ pub(crate) enum Stage {
 pub(crate) struct Flight {
     pub(crate) target: SocketId,
     pub(crate) sent: Time,
+    /// The daemon may hand in its result after a reconnect.
     pub(crate) resumable: bool,
     pub(crate) state: FlightState,
 }
@@ -222,7 +227,7 @@ mod tests {
     fn refusals_speak_the_seeds_words_where_it_has_them() {
         let told = |refused: CallRefused| refused.message();
         assert_eq!(told(CallRefused::InvalidMethod), "Invalid parameters: method is required");
-        assert_eq!(told(CallRefused::TooManyWaiting), "RPC method not available");
+        assert_eq!(told(CallRefused::TooManyWaiting), "Too many calls waiting");
         assert_eq!(told(CallRefused::UnknownCaller), "Internal error");
         assert_eq!(told(CallRefused::TooManyCalls), "Too many calls in flight");
         assert_eq!(told(CallRefused::TooManyCallsOfUser), "Too many calls in flight");

@@ -58,6 +58,18 @@ pub enum Command<R> {
         target: SocketId,
         /// Until the call's deadline.
         left: Duration,
+        /// The daemon may hand its result in after a reconnect: it is told the call's id.
+        resumable: bool,
+    },
+    /// Tell the caller that its call is held for want of its daemon, or that it goes on. At most once for each wait and
+    /// each doubt, and once for its end unless that is the answer.
+    Held {
+        /// The call.
+        call: CallId,
+        /// How long it has been without its daemon: since its arrival, or since the doubt arose.
+        since: Duration,
+        /// How long it will be held at most; zero: it is held no longer.
+        left: Duration,
     },
     /// Answer the caller and drop what is kept for the call.
     Answer {

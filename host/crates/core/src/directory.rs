@@ -155,6 +155,11 @@ impl Directory {
         true
     }
 
+    /// How long ago the last packet of a socket came; `None` if it is not there.
+    pub fn idle(&self, id: SocketId, now: Time) -> Option<Duration> {
+        self.sockets.get(&id).map(|socket| now.saturating_since(socket.last_packet))
+    }
+
     /// Drops a socket with all its methods as if it had never been there: no absence begins. `false` if it was not
     /// there.
     pub fn forget(&mut self, id: SocketId) -> bool {

@@ -30,9 +30,16 @@ pub fn grace(_absence: &Absence, grace_ms: u32) -> u32 {
 ///
 /// Seed (multi-process): "target absent → throw 'RPC target disconnected'", without its mistake of taking the
 /// silence of a replica for the absence of a socket.
-pub fn presence(doubt: &Doubt, recheck_ms: u32) -> Verdict {
+///
+/// A target that can hand in its result and whose connection was lost is held, too: until a daemon with the method is
+/// back, but no longer than `resume_ms` ([`GRACE_MS`] unless set otherwise), and then on.
+pub fn presence(doubt: &Doubt, recheck_ms: u32, resume_ms: u32) -> Verdict {
+    let may_hand_in = doubt.resumable && (doubt.returned || doubt.since_ms < resume_ms);
     match doubt.cause {
         Departure::ReplicaSilent => Verdict::Hold(recheck_ms),
+        Departure::TransportLost | Departure::ReplicaLost | Departure::Drained if may_hand_in => {
+            Verdict::Hold(recheck_ms)
+        }
         Departure::NeverSeen
         | Departure::Closed
         | Departure::Unregistered
@@ -71,7 +78,7 @@ mod tests {
     }
 
     fn doubt(cause: Departure) -> Doubt {
-        Doubt { cause, since_ms: 0, sent_ms: 10, resumable: true, returned: true, departures: 1, returns_ms: vec![5] }
+        Doubt { cause, since_ms: 0, sent_ms: 10, resumable: false, returned: true, departures: 1, returns_ms: vec![5] }
     }
 
     #[test]
@@ -106,9 +113,25 @@ mod tests {
             Departure::Drained,
             Departure::Evicted,
         ] {
-            assert_eq!(presence(&doubt(cause), RECHECK_MS), Verdict::Abort, "{cause:?}");
+            assert_eq!(presence(&doubt(cause), RECHECK_MS, GRACE_MS), Verdict::Abort, "{cause:?}");
         }
-        assert_eq!(presence(&doubt(Departure::ReplicaSilent), RECHECK_MS), Verdict::Hold(1_000));
+        assert_eq!(presence(&doubt(Departure::ReplicaSilent), RECHECK_MS, GRACE_MS), Verdict::Hold(1_000));
+    }
+
+    #[test]
+    fn presence_holds_for_a_result_that_may_be_handed_in() {
+        let judge = |cause, returned, since_ms| {
+            let doubt = Doubt { resumable: true, returned, since_ms, ..doubt(cause) };
+            presence(&doubt, RECHECK_MS, GRACE_MS)
+        };
+        for loss in [Departure::TransportLost, Departure::ReplicaLost, Departure::Drained] {
+            assert_eq!(judge(loss, false, GRACE_MS - 1), Verdict::Hold(1_000), "{loss:?}");
+            assert_eq!(judge(loss, false, GRACE_MS), Verdict::Abort, "{loss:?}: it is not coming back");
+            assert_eq!(judge(loss, true, u32::MAX), Verdict::Hold(1_000), "{loss:?}: it is back, and at work");
+        }
+        for end in [Departure::Closed, Departure::Unregistered, Departure::Evicted, Departure::NeverSeen] {
+            assert_eq!(judge(end, true, 0), Verdict::Abort, "{end:?}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! ```text
 //! handle_call ─ candidates ─ AskTarget ─ picked ─ Emit ─ result ───────────────────────── Result
 //!      │            │            │ │               ├─ target leaves ─ AskPresence ─ abort ─ TargetDisconnected
-//!      │            │            │ │               │        └─ hold ─ asked again
+//!      │            │            │ │               │        └─ hold ─ asked again, or handed in ── Result
 //!      │            │            │ │               ├─ lost with the link ───────────────── Unreachable
 //!      │            │            │ │               └─ deadline ───────────────────────── TimedOut
 //!      │            │            │ └─ picked itself ───────────────────────────────────── SameSocket
@@ -34,7 +34,8 @@
 //! - **in-time**: no call is open after its deadline, which is its timeout after its arrival and, once it is sent, its timeout
 //!   after that; no policy moves it.
 //! - **sent-once**: a request is emitted at most once, whatever becomes of its target.
-//! - **no-invented-success**: a `Result` is answered only with what a daemon answered to that call's request.
+//! - **no-invented-success**: a `Result` is answered only with what a daemon answered to that call's request, or handed in
+//!   for it: one of the same user, of a request that was sent to a daemon that may.
 //! - **positive-evidence**: `TargetDisconnected` is answered only when the target has left the method's room, or its
 //!   replica fell silent, after the request was sent, and `presence` gave the call up. Proof that a target is gone is
 //!   never taken back by less.

@@ -47,6 +47,7 @@ impl<R> Switchboard<R> {
             target_asks: 0,
             target_asks_in_a_row: 0,
             grace_asks: 0,
+            held_since: None,
             stage: Stage::Waiting,
         };
         self.calls.insert(id, call);
@@ -87,7 +88,8 @@ impl<R> Switchboard<R> {
             return self.settle(id, Answer::Unavailable);
         }
         call.stage = Stage::Waiting;
-        self.wake_at(id, now + Duration::from_millis(u64::from(wait_ms)));
+        let since = call.arrived;
+        self.hold(id, since, now + Duration::from_millis(u64::from(wait_ms)));
     }
 
     /// The answer to an `AskPresence`.
@@ -103,6 +105,10 @@ impl<R> Switchboard<R> {
             Verdict::Abort => self.settle(id, Answer::TargetDisconnected),
             Verdict::Hold(hold_ms) => {
                 doubt.ask = None;
+                let (since, deadline) = (doubt.since, call.deadline);
+                if call.held_since.is_none() {
+                    self.hold(id, since, deadline);
+                }
                 let hold_ms = hold_ms.max(RECHECK_MIN_MS);
                 self.wake_at(id, now + Duration::from_millis(u64::from(hold_ms)));
             }
@@ -117,6 +123,19 @@ impl<R> Switchboard<R> {
     /// The target answered, but what it answered cannot be passed on.
     pub fn handle_unusable(&mut self, id: CallId, now: Time) {
         self.handle_answer(id, Answer::Unusable, now);
+    }
+
+    /// A daemon hands in the result of a call that was sent to it on an earlier socket. Taken, and `true`, only if the call
+    /// is in flight, is one of `user`, and was sent as resumable; else nothing happens.
+    pub fn handle_handed_in(&mut self, user: &str, id: CallId, result: R, now: Time) -> bool {
+        self.advance(now);
+        let is_taken = self.calls.get(&id).is_some_and(|call| {
+            *call.room.user == *user && matches!(&call.stage, Stage::InFlight(flight) if flight.resumable)
+        });
+        if is_taken {
+            self.settle(id, Answer::Result(result));
+        }
+        is_taken
     }
 
     fn handle_answer(&mut self, id: CallId, answer: Answer<R>, now: Time) {
@@ -143,11 +162,28 @@ impl<R> Switchboard<R> {
         self.wake_at(id, now + UNANSWERABLE);
     }
 
+    /// The request did not get to its target, which is certain: nobody will hand its result in. Beyond that it is
+    /// [`Switchboard::handle_unanswerable`].
+    pub fn handle_undelivered(&mut self, id: CallId, now: Time) {
+        let now = self.advance(now);
+        let Some(call) = self.calls.get_mut(&id) else { return };
+        let Stage::InFlight(flight) = &mut call.stage else { return };
+        let was_resumable = std::mem::replace(&mut flight.resumable, false);
+        match flight.state {
+            FlightState::Doubtful(_) if was_resumable => self.ask_presence(id),
+            _ => self.handle_unanswerable(id, now),
+        }
+    }
+
     /// The request could not be handed over to the target's replica, or its answer was lost with the link: the call
-    /// ends at once, be it in doubt or not. Dropped if it is not in flight.
+    /// ends at once, be it in doubt or not. Dropped if it is not in flight; and if its target is proven gone but may hand its
+    /// result in, which does not come by that link.
     pub fn handle_unreachable(&mut self, id: CallId, now: Time) {
         self.advance(now);
-        if self.calls.get(&id).is_some_and(|call| matches!(call.stage, Stage::InFlight(_))) {
+        let Some(call) = self.calls.get(&id) else { return };
+        let Stage::InFlight(flight) = &call.stage else { return };
+        let is_proven_gone = matches!(&flight.state, FlightState::Doubtful(doubt) if doubt.cause.is_proof());
+        if !(flight.resumable && is_proven_gone) {
             self.settle(id, Answer::Unreachable);
         }
     }

@@ -134,6 +134,7 @@ impl<R> Switchboard<R> {
                 flight.state = FlightState::Confident;
                 let deadline = call.deadline;
                 self.wake_at(id, deadline);
+                self.go_on(id);
             }
         }
     }

@@ -1,5 +1,7 @@
 //! The steps of a call from one stage to the next. All of them happen at `self.now`.
 
+use std::time::Duration;
+
 use super::{Switchboard, TARGET_ASKS_MAX};
 use crate::call::{Answer, Call, CallId, Doubt, Flight, FlightState, SocketId, Stage};
 use crate::command::Command;
@@ -72,7 +74,8 @@ impl<R> Switchboard<R> {
         call.deadline = self.now + left;
         let deadline = call.deadline;
         self.by_target.insert(&target, id);
-        self.commands.push_back(Command::Emit { call: id, target, left });
+        self.go_on(id);
+        self.commands.push_back(Command::Emit { call: id, target, left, resumable });
         self.wake_at(id, deadline);
     }
 
@@ -97,6 +100,22 @@ impl<R> Switchboard<R> {
             });
         }
         self.ask_presence(id);
+    }
+
+    /// A call is held until a moment, or its deadline if that is earlier, and its caller is told so.
+    pub(super) fn hold(&mut self, id: CallId, since: Time, until: Time) {
+        self.wake_at(id, until);
+        let Some(call) = self.calls.get_mut(&id) else { return };
+        call.held_since = Some(since);
+        let left = until.min(call.deadline).saturating_since(self.now);
+        self.commands.push_back(Command::Held { call: id, since: self.now.saturating_since(since), left });
+    }
+
+    /// A call is held no longer, and its caller is told so if it was told that it is.
+    pub(super) fn go_on(&mut self, id: CallId) {
+        let Some(since) = self.calls.get_mut(&id).and_then(|call| call.held_since.take()) else { return };
+        let since = self.now.saturating_since(since);
+        self.commands.push_back(Command::Held { call: id, since, left: Duration::ZERO });
     }
 
     /// Answers a call and drops it.
@@ -184,7 +203,7 @@ impl<R> Switchboard<R> {
         self.wake_at(id, deadline);
     }
 
-    fn ask_presence(&mut self, id: CallId) {
+    pub(super) fn ask_presence(&mut self, id: CallId) {
         let Some(call) = self.calls.get_mut(&id) else { return };
         let ask = call.next_ask();
         let mut input = call.view(0, self.now);

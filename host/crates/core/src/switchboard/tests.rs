@@ -2,7 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod cluster;
+mod held;
 mod line;
+mod resume;
+mod tree;
 
 use std::time::Duration;
 
@@ -12,7 +15,7 @@ use crate::call::{Answer, AskId, CallRefused};
 use crate::decision::{Choice, Departure, Traits, Verdict};
 
 fn emitted(call: CallId, target: SocketId, left_ms: u64) -> Told {
-    Command::Emit { call, target, left: Duration::from_millis(left_ms) }
+    Command::Emit { call, target, left: Duration::from_millis(left_ms), resumable: true }
 }
 
 #[test]

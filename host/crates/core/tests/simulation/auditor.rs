@@ -28,6 +28,10 @@ struct Known {
     deadline: Time,
     caller_left: bool,
     emitted: Option<SocketId>,
+    /// Its daemon was told its id, and has got the request for all that is known.
+    is_resumable: bool,
+    /// Its caller was told that it is held.
+    is_held: bool,
     /// The target left, and whether that is proven.
     target_left: Option<bool>,
     was_aborted: bool,
@@ -54,6 +58,13 @@ impl Auditor {
             }
             Input::Link(is_up) => self.link_is_down = !is_up,
             Input::Unreachable(call) => self.known(*call).is_said_unreachable = true,
+            Input::Undelivered(call) => self.known(*call).is_resumable = false,
+            Input::HandedIn(user, call, result) => {
+                let known = self.known(*call);
+                if known.is_resumable && known.room.user == *user {
+                    known.result.get_or_insert(*result);
+                }
+            }
             Input::Judgement(call, _, Verdict::Abort) => self.known(*call).was_aborted = true,
             Input::Result(call, result) => {
                 let known = self.known(*call);
@@ -85,6 +96,8 @@ impl Auditor {
                     deadline: now + *timeout,
                     caller_left: false,
                     emitted: None,
+                    is_resumable: false,
+                    is_held: false,
                     target_left: None,
                     was_aborted: false,
                     is_said_unreachable: false,
@@ -111,7 +124,17 @@ impl Auditor {
 
     fn hear(&mut self, command: &Command<u64>, now: Time) {
         match command {
-            Command::Emit { call, target, left } => {
+            Command::Held { call, left, .. } => {
+                self.check_open(*call);
+                let known = self.known(*call);
+                assert!(
+                    known.is_held || *left > Duration::ZERO || known.deadline == now,
+                    "told that it goes on, untold that it is held"
+                );
+                assert!(now + *left <= known.deadline, "in-time: held beyond its deadline");
+                known.is_held = *left > Duration::ZERO;
+            }
+            Command::Emit { call, target, left, resumable } => {
                 let room = self.known(*call).room.clone();
                 let is_member = self.members.contains(&(room, *target));
                 let known = self.known(*call);
@@ -122,6 +145,8 @@ impl Auditor {
                 assert_eq!(*left, known.timeout, "in-time: a daemon has the whole timeout");
                 known.deadline = now + known.timeout;
                 known.emitted = Some(*target);
+                known.is_resumable = *resumable;
+                assert!(!known.is_held, "sent, and its caller still believes that it is held");
             }
             Command::Answer { call, answer } => self.hear_answer(*call, answer),
             Command::Forget { call } => {
@@ -167,6 +192,8 @@ impl Auditor {
                 assert_eq!(known.emitted, None, "{call:?} was sent and cannot have been unavailable");
             }
             Answer::Unreachable if known.emitted.is_some() => {
+                let is_gone = known.is_resumable && known.target_left == Some(true);
+                assert!(!is_gone, "unreachable-is-said: {call:?} may yet be handed in");
                 assert!(known.is_said_unreachable, "unreachable-is-said: {call:?}");
             }
             Answer::Unreachable => {

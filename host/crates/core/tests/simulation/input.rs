@@ -22,7 +22,9 @@ pub(crate) enum Input {
     Wait(CallId, AskId, u32),
     Judgement(CallId, AskId, Verdict),
     Result(CallId, u64),
+    HandedIn(Arc<str>, CallId, u64),
     Unanswerable(CallId),
+    Undelivered(CallId),
     Unreachable(CallId),
     Timeout,
 }
@@ -34,6 +36,7 @@ pub(crate) enum Returned {
     Registered(Result<(), RegisterError>),
     Called(Result<CallId, CallRefused>),
     Forgotten(bool),
+    HandedIn(bool),
 }
 
 impl Input {
@@ -60,6 +63,10 @@ impl Input {
             Input::Wait(call, ask, wait_ms) => board.handle_wait(call, ask, wait_ms, now),
             Input::Judgement(call, ask, verdict) => board.handle_judgement(call, ask, verdict, now),
             Input::Result(call, result) => board.handle_result(call, result, now),
+            Input::HandedIn(user, call, result) => {
+                return Returned::HandedIn(board.handle_handed_in(&user, call, result, now));
+            }
+            Input::Undelivered(call) => board.handle_undelivered(call, now),
             Input::Unanswerable(call) => board.handle_unanswerable(call, now),
             Input::Unreachable(call) => board.handle_unreachable(call, now),
             Input::Timeout => board.handle_timeout(now),

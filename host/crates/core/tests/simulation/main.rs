@@ -134,7 +134,10 @@ impl World {
                 Command::AskGrace { call, ask, .. } => self.questions.push((*call, *ask, Slot::Grace)),
                 Command::AskPresence { call, ask, .. } => self.questions.push((*call, *ask, Slot::Presence)),
                 Command::Emit { call, .. } => self.emitted.push(*call),
-                Command::Answer { .. } | Command::Forget { .. } | Command::WarnSeveral { .. } => {}
+                Command::Answer { .. }
+                | Command::Forget { .. }
+                | Command::Held { .. }
+                | Command::WarnSeveral { .. } => {}
             }
         }
     }
@@ -293,9 +296,14 @@ impl World {
         let index = (count - 1 - self.random.below(among)) as usize;
         // A daemon may answer twice, and may answer after the acknowledgement ended.
         let call = if self.random.once_in(5) { self.emitted[index] } else { self.emitted.remove(index) };
-        match self.random.below(20) {
+        match self.random.below(24) {
             0..=3 => Input::Unanswerable(call),
             4 => Input::Unreachable(call),
+            5 => Input::Undelivered(call),
+            6..=8 => {
+                let user = if self.random.once_in(4) { "a:b" } else { "a" };
+                Input::HandedIn(user.into(), call, self.random.below(1 << 40))
+            }
             _ => Input::Result(call, self.random.below(1 << 40)),
         }
     }

@@ -63,6 +63,8 @@ pub(crate) struct Call {
     target_asks: u32,
     in_a_row: u32,
     grace_asks: u32,
+    /// Since when it is held, if its caller was told so.
+    told: Option<Time>,
     pub(crate) phase: Phase,
 }
 
@@ -173,11 +175,9 @@ impl Model {
             Input::Judgement(id, ask, verdict) => self.judgement(*id, *ask, *verdict),
             Input::Result(id, result) => self.result(*id, *result),
             Input::Unanswerable(id) => self.unanswerable(*id),
-            Input::Unreachable(id) => {
-                if self.open(*id).is_some_and(|call| call.target().is_some()) {
-                    self.answer(*id, Answer::Unreachable);
-                }
-            }
+            Input::HandedIn(user, id, result) => return Returned::HandedIn(self.handed_in(user, *id, *result)),
+            Input::Undelivered(id) => self.undelivered(*id),
+            Input::Unreachable(id) => self.unreachable(*id),
             Input::Timeout => {}
         }
         Returned::Nothing
@@ -225,14 +225,17 @@ impl Model {
         self.registered.push(Registered { number: self.registrations, at, socket: id, room: room.clone(), recovered });
         // Stable: of the same moment, what became known first stays first.
         self.registered.sort_by_key(|entry| entry.at);
+        let mut trusted = Vec::new();
         for call in &mut self.calls {
             if let Phase::InFlight { target, give_up, doubt, .. } = &mut call.phase
                 && (*target, &call.room) == (id, &room)
                 && doubt.as_ref().is_some_and(|doubt| !PROOFS.contains(&doubt.cause))
             {
                 (*doubt, *give_up) = (None, None);
+                trusted.push(call.id);
             }
         }
+        trusted.into_iter().for_each(|id| self.tell_on(id));
         let absent: Vec<CallId> =
             self.calls.iter().filter(|call| call.is_absent() && call.room == room).map(|call| call.id).collect();
         for id in absent {
@@ -316,6 +319,7 @@ impl Model {
             target_asks: 0,
             in_a_row: 0,
             grace_asks: 0,
+            told: None,
             phase: Phase::Choosing { ask: 0, offered: Vec::new() },
         });
         self.resolve(id);
@@ -344,8 +348,11 @@ impl Model {
         let Some(call) = self.open(id) else { return };
         if matches!(call.phase, Phase::AskingGrace { ask: open } if open == ask.0) {
             call.phase = Phase::Waiting { until };
+            let arrived = call.arrived;
             if wait_ms == 0 {
                 self.answer(id, Answer::Unavailable);
+            } else {
+                self.tell_held(id, arrived, until);
             }
         }
     }
@@ -362,7 +369,56 @@ impl Model {
             Verdict::Hold(hold_ms) => {
                 doubt.ask = None;
                 doubt.until = now + Duration::from_millis(hold_ms.max(10).into());
+                let since = doubt.since;
+                if call.told.is_none() {
+                    self.tell_held(id, since, Time::from_micros(u64::MAX));
+                }
             }
+        }
+    }
+
+    /// The caller learns that its call is held, until its deadline at most.
+    fn tell_held(&mut self, id: CallId, since: Time, until: Time) {
+        let now = self.now;
+        let Some(call) = self.open(id) else { return };
+        call.told = Some(since);
+        let left = until.min(call.deadline).saturating_since(now);
+        self.out.push(Command::Held { call: id, since: now.saturating_since(since), left });
+    }
+
+    /// A call that is held no longer; its caller learns that if it knew of it.
+    fn tell_on(&mut self, id: CallId) {
+        let now = self.now;
+        if let Some(since) = self.open(id).and_then(|call| call.told.take()) {
+            self.out.push(Command::Held { call: id, since: now.saturating_since(since), left: Duration::ZERO });
+        }
+    }
+
+    fn handed_in(&mut self, user: &Arc<str>, id: CallId, result: u64) -> bool {
+        let is_meant =
+            |call: &&mut Call| call.room.0 == *user && matches!(call.phase, Phase::InFlight { resumable: true, .. });
+        let is_taken = self.open(id).filter(is_meant).is_some();
+        if is_taken {
+            self.answer(id, Answer::Result(result));
+        }
+        is_taken
+    }
+
+    fn undelivered(&mut self, id: CallId) {
+        let Some(Call { phase: Phase::InFlight { resumable, doubt, .. }, .. }) = self.open(id) else { return };
+        let was_resumable = std::mem::take(resumable);
+        match doubt {
+            Some(_) if was_resumable => self.ask_presence(id),
+            Some(_) => {}
+            None => self.unanswerable(id),
+        }
+    }
+
+    fn unreachable(&mut self, id: CallId) {
+        let Some(Call { phase: Phase::InFlight { resumable, doubt, .. }, .. }) = self.open(id) else { return };
+        let is_gone = doubt.as_ref().is_some_and(|doubt| PROOFS.contains(&doubt.cause));
+        if !*resumable || !is_gone {
+            self.answer(id, Answer::Unreachable);
         }
     }
 
@@ -449,7 +505,8 @@ impl Model {
         call.phase = Phase::InFlight { target, sent: now, resumable, give_up: None, doubt: None };
         let left = call.timeout;
         call.deadline = now + left;
-        self.out.push(Command::Emit { call: id, target, left });
+        self.tell_on(id);
+        self.out.push(Command::Emit { call: id, target, left, resumable });
     }
 
     fn doubt_calls(&mut self, socket: SocketId, room: Option<&Room>, cause: Departure) {

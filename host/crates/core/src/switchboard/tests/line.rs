@@ -19,6 +19,8 @@ pub(super) type Told = Command<&'static str>;
 pub(super) struct Line {
     pub(super) board: Switchboard<&'static str>,
     pub(super) now: Time,
+    /// What callers were told of being held, in milliseconds: since when, and for how long at most.
+    pub(super) held: Vec<(CallId, u128, u128)>,
 }
 
 impl Line {
@@ -27,7 +29,7 @@ impl Line {
     }
 
     pub(super) fn with(settings: Settings) -> Line {
-        let mut line = Line { board: Switchboard::new(settings), now: Time::ZERO };
+        let mut line = Line { board: Switchboard::new(settings), now: Time::ZERO, held: Vec::new() };
         line.connect(CALLER);
         line
     }
@@ -103,8 +105,16 @@ impl Line {
         self.board.handle_timeout(self.now);
     }
 
+    /// What there is to do, but for what callers are told of being held.
     pub(super) fn told(&mut self) -> Vec<Told> {
-        std::iter::from_fn(|| self.board.next_command()).collect()
+        let mut told = Vec::new();
+        while let Some(command) = self.board.next_command() {
+            match command {
+                Command::Held { call, since, left } => self.held.push((call, since.as_millis(), left.as_millis())),
+                other => told.push(other),
+            }
+        }
+        told
     }
 
     /// The number of the only question that came up, which is about this call.

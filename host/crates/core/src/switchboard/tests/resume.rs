@@ -1,0 +1,131 @@
+//! Results that a daemon hands in after its connection was lost.
+
+use super::line::{DAEMON, Line, SECOND};
+use super::*;
+
+/// In flight to a daemon that may hand in, whose socket is gone, and held.
+fn held_call() -> (Line, CallId) {
+    let mut line = Line::served();
+    let call = line.call_in_flight();
+    line.disconnect(DAEMON);
+    let (ask, _, doubt) = line.doubt();
+    assert!(doubt.resumable);
+    line.judge(call, ask, Verdict::Hold(1_000));
+    assert_eq!(line.told(), []);
+    (line, call)
+}
+
+fn hand_in(line: &mut Line, user: &str, call: CallId) -> bool {
+    line.board.handle_handed_in(user, call, "handed in", line.now)
+}
+
+#[test]
+fn a_result_handed_in_is_the_answer() {
+    let (mut line, call) = held_call();
+    line.pass(500);
+    assert!(hand_in(&mut line, "u", call));
+    line.answered(call, Answer::Result("handed in"));
+}
+
+#[test]
+fn it_is_taken_before_the_connection_is_known_to_be_lost() {
+    let mut line = Line::served();
+    let call = line.call_in_flight();
+    assert!(hand_in(&mut line, "u", call));
+    line.answered(call, Answer::Result("handed in"));
+    line.board.handle_result(call, "and acknowledged", line.now);
+    assert_eq!(line.told(), []);
+}
+
+#[test]
+fn it_is_taken_once() {
+    let (mut line, call) = held_call();
+    assert!(hand_in(&mut line, "u", call));
+    assert!(!hand_in(&mut line, "u", call));
+    line.answered(call, Answer::Result("handed in"));
+}
+
+#[test]
+fn another_user_hands_in_nothing() {
+    let (mut line, call) = held_call();
+    assert!(!hand_in(&mut line, "v", call));
+    assert!(!hand_in(&mut line, "u", CallId(call.0 + 1)));
+    assert_eq!(line.told(), []);
+}
+
+#[test]
+fn a_request_that_was_not_sent_or_not_to_one_that_may_has_no_result() {
+    let mut line = Line::served();
+    let call = line.call();
+    assert!(!hand_in(&mut line, "u", call), "not sent");
+    let mut line = Line::new();
+    line.board.handle_connect(DAEMON, "u".into(), 0, Traits::default(), line.now);
+    line.register(DAEMON);
+    let call = line.call_in_flight();
+    assert!(!hand_in(&mut line, "u", call), "it was not told the id");
+    line.board.handle_result(call, "acknowledged", line.now);
+    line.answered(call, Answer::Result("acknowledged"));
+}
+
+#[test]
+fn the_request_is_not_sent_again_when_a_daemon_is_back() {
+    let (mut line, call) = held_call();
+    line.connect(SECOND);
+    line.register(SECOND);
+    assert_eq!(line.told(), []);
+    line.pass(1_000);
+    let (ask, _, doubt) = line.doubt();
+    assert!(doubt.returned && doubt.resumable);
+    line.judge(call, ask, Verdict::Abort);
+    line.answered(call, Answer::TargetDisconnected);
+}
+
+#[test]
+fn a_request_that_did_not_get_there_is_not_waited_for() {
+    // Known before the loss is.
+    let mut line = Line::served();
+    let call = line.call_in_flight();
+    line.board.handle_undelivered(call, line.now);
+    assert_eq!(line.told(), []);
+    line.disconnect(DAEMON);
+    assert!(!line.doubt().2.resumable);
+    assert!(!hand_in(&mut line, "u", call));
+    // Known after it.
+    let (mut line, call) = held_call();
+    line.board.handle_undelivered(call, line.now);
+    let (ask, _, doubt) = line.doubt();
+    assert!(!doubt.resumable);
+    line.board.handle_undelivered(call, line.now);
+    assert_eq!(line.told(), [], "it is known already");
+    line.judge(call, ask, Verdict::Abort);
+    line.answered(call, Answer::TargetDisconnected);
+}
+
+#[test]
+fn a_lost_link_does_not_end_a_call_that_may_be_handed_in() {
+    let (mut line, call) = held_call();
+    line.board.handle_unreachable(call, line.now);
+    assert_eq!(line.told(), []);
+    assert!(hand_in(&mut line, "u", call));
+    line.answered(call, Answer::Result("handed in"));
+
+    let mut there = Line::served();
+    let call = there.call_in_flight();
+    there.board.handle_unreachable(call, there.now);
+    there.answered(call, Answer::Unreachable);
+}
+
+#[test]
+fn nobody_hands_in_before_the_deadline() {
+    let (mut line, call) = held_call();
+    while let Some(at) = line.board.poll_timeout().filter(|at| *at < Time::from_millis(30_000)) {
+        line.now = at;
+        line.board.handle_timeout(at);
+        let (ask, ..) = line.doubt();
+        line.judge(call, ask, Verdict::Hold(1_000));
+    }
+    line.now = Time::from_millis(30_000);
+    line.board.handle_timeout(line.now);
+    line.answered(call, Answer::TimedOut);
+    assert!(!hand_in(&mut line, "u", call));
+}
