@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use crate::auth::{AuthError, Claims};
 
+mod capabilities;
 mod handshake;
 
+pub use capabilities::Capabilities;
 use handshake::Field;
 pub use handshake::Handshake;
 
@@ -19,6 +21,10 @@ pub struct Identity {
     pub user: Arc<str>,
     /// What the client is for.
     pub client: Client,
+    /// What it can do.
+    pub capabilities: Capabilities,
+    /// The last broadcast that it knows of, as it says.
+    pub last_offset: Option<Box<str>>,
 }
 
 /// What a client is for. The ids are what it claims about itself, within its user; each is not empty and at most
@@ -87,7 +93,8 @@ pub fn identify(
         return Err(Refusal::InvalidToken(AuthError::Malformed));
     };
     let claims = verify(&token).map_err(Refusal::InvalidToken)?;
-    Ok(Identity { user: claims.sub, client })
+    let last_offset = handshake.last_offset.into_offset();
+    Ok(Identity { user: claims.sub, client, capabilities: handshake.capabilities, last_offset })
 }
 
 #[cfg(test)]
@@ -106,7 +113,7 @@ mod tests {
     }
 
     fn ada(client: Client) -> Result<Identity, Refusal> {
-        Ok(Identity { user: "ada".into(), client })
+        Ok(Identity { user: "ada".into(), client, capabilities: Capabilities::default(), last_offset: None })
     }
 
     #[test]
@@ -184,6 +191,22 @@ mod tests {
     fn a_field_given_twice_is_the_last_as_in_javascript() {
         let handshake = serde_json::from_str(r#"{"token":"bad","token":"good"}"#).unwrap();
         assert_eq!(identify(Some(handshake), verify), ada(Client::User));
+    }
+
+    #[test]
+    fn what_a_client_can_do_and_what_it_knows_is_what_it_says() {
+        let of = |auth: Value| of(&auth).unwrap();
+        let able = of(json!({"token": "good", "capabilities": ["offsets", 1], "lastOffset": "17-0"}));
+        assert_eq!(able.capabilities, Capabilities { offsets: true, ..Capabilities::default() });
+        assert_eq!(able.last_offset.as_deref(), Some("17-0"));
+        assert_eq!(of(json!({"token": "good", "lastOffset": ""})).last_offset, None);
+        for nonsense in [json!(7), json!(["17-0"]), json!("9".repeat(ID_BYTES_MAX + 1))] {
+            let auth = json!({"token": "good", "capabilities": nonsense, "lastOffset": nonsense});
+            assert_eq!(
+                (of(auth.clone()).last_offset.as_deref(), of(auth).capabilities),
+                (Some(""), Capabilities::default())
+            );
+        }
     }
 
     #[test]

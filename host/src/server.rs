@@ -160,6 +160,7 @@ fn rpc_settings(rpc: &RpcConfig) -> RpcSettings {
         },
         calls_max: rpc.calls_max.as_usize(),
         request_memory_max: rpc.request_memory_mib.as_usize() << 20,
+        params_bytes_max: rpc.params_bytes_max.as_usize(),
         lookup: LookupSettings {
             timeout: rpc.presence_fetch_timeout_ms.as_millis(),
             while_waiting: rpc.reconnect_poll_ms.as_millis(),

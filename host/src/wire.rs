@@ -41,6 +41,16 @@ fn count(value: &rmpv::Value, is: fn(&rmpv::Value) -> bool) -> usize {
     inner + usize::from(is(value))
 }
 
+/// The bytes of all attachments in a value.
+pub(crate) fn attachment_bytes(value: &rmpv::Value) -> usize {
+    match value {
+        rmpv::Value::Binary(bytes) => bytes.len(),
+        rmpv::Value::Array(values) => values.iter().map(attachment_bytes).sum(),
+        rmpv::Value::Map(entries) => entries.iter().map(|(_, value)| attachment_bytes(value)).sum(),
+        _ => 0,
+    }
+}
+
 /// About how much memory the value takes: a number of one digit takes many times its text.
 pub(crate) fn memory_bytes(value: &rmpv::Value) -> usize {
     let inner = match value {
@@ -122,6 +132,12 @@ impl Answer {
         Self { ok: true, result, error: None }
     }
 
+    /// `{ok: true}`.
+    #[must_use]
+    pub(crate) fn done() -> Self {
+        Self::result(None)
+    }
+
     /// `{ok: false, error}`.
     #[must_use]
     pub(crate) fn error(error: impl Into<Cow<'static, str>>) -> Self {
@@ -140,15 +156,31 @@ pub(crate) struct RpcRequest<'a> {
     /// As the caller sent them; absent when it sent none.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "bare")]
     pub params: Option<rmpv::Value>,
+    /// For a daemon that may hand its result in later: what it then names the call by.
+    #[serde(rename = "callId", skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
 }
 
 impl RpcRequest<'_> {
     /// The same for a daemon of another replica, as the cluster's wire carries it.
     pub(crate) fn into_packet(self) -> Packet {
         let params = self.params.map(|params| ("params".into(), params));
-        let body = [("method".into(), self.method.into())].into_iter().chain(params).collect();
+        let call_id = self.call_id.map(|id| ("callId".into(), id.into()));
+        let body = [("method".into(), self.method.into())].into_iter().chain(params).chain(call_id).collect();
         Packet::event(RPC_REQUEST, [rmpv::Value::Map(body)])
     }
+}
+
+/// What a caller that wants to know gets when its call is held, and when it goes on.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RpcWaiting<'a> {
+    /// The method as the caller wrote it.
+    pub method: &'a str,
+    /// How long the call has been without its daemon, in milliseconds.
+    pub since_ms: u64,
+    /// How long it will be held at most, in milliseconds; 0: it is held no longer.
+    pub deadline_ms: u64,
 }
 
 /// The value as if it were no `Option`: inside `serialize_some`, socketioxide's parser no longer sees binary.

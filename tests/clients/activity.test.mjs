@@ -124,11 +124,12 @@ for (const transport of TRANSPORTS) {
       await until(() => events.length === 1, 20_000, 'machine-activity true');
       one.disconnect();
       await until(() => events.length === 2, 20_000, 'machine-activity false');
-      for (const [i, active] of [true, false].entries()) {
-        const { activeAt, ...event } = events[i][0];
-        assert.deepEqual(event, { type: 'machine-activity', id: 'm1', active });
-        assert.ok(activeAt >= before && activeAt <= Date.now());
-      }
+      const [[came], [went]] = events;
+      assert.deepEqual(came, { type: 'machine-activity', id: 'm1', active: true, activeAt: came.activeAt });
+      const { activeAt, lastSeenAt } = went;
+      assert.deepEqual(went, { type: 'machine-activity', id: 'm1', active: false, activeAt, lastSeenAt, reason: 'closed' });
+      const moments = [before, came.activeAt, lastSeenAt, activeAt, Date.now()];
+      assert.deepEqual(moments, moments.toSorted((one, other) => one - other), 'it was seen last between its coming and its going');
     });
   });
 }

@@ -5,6 +5,7 @@
 //! lost on the way shows as a hole in the numbers, and the peer is asked for a snapshot.
 
 mod note;
+mod sessions;
 
 use std::{
     collections::HashSet,
@@ -16,7 +17,7 @@ use std::{
 };
 
 use pointwork_core::{
-    Book, BookCommand, BookSettings, Roster, SocketId, Time, announcement::Numbered, decision::Departure,
+    Book, BookCommand, BookSettings, Fences, Roster, SocketId, Time, announcement::Numbered, decision::Departure,
 };
 use socketioxide_redis_streams::{
     Cluster, Listener, Loss, PeerEvent,
@@ -40,6 +41,7 @@ pub struct Replicas {
     cluster: Cluster,
     roster: Mutex<Roster>,
     book: Mutex<Book<String>>,
+    fences: Mutex<Fences>,
     rpc: OnceLock<Weak<Rpc>>,
     /// The peers that know that this replica is leaving.
     noted: Mutex<HashSet<String>>,
@@ -73,6 +75,7 @@ impl Replicas {
             cluster,
             roster: Mutex::default(),
             book: Mutex::new(Book::new(bounds)),
+            fences: Mutex::default(),
             rpc: OnceLock::new(),
             noted: Mutex::default(),
             is_leaving: AtomicBool::new(false),
@@ -119,10 +122,10 @@ impl Replicas {
         }
     }
 
-    /// A socket of this replica registered a method.
-    pub(crate) fn joined(&self, socket: SocketId, user: &Arc<str>, method: &Arc<str>) {
+    /// A socket of this replica registered a method; `resumable`: it can hand in a result after a reconnect.
+    pub(crate) fn joined(&self, socket: SocketId, user: &Arc<str>, resumable: bool, method: &Arc<str>) {
         let now = self.now();
-        self.announce(|roster| roster.join(socket, user.clone(), false, method.clone(), now));
+        self.announce(|roster| roster.join(socket, user.clone(), resumable, method.clone(), now));
     }
 
     /// A socket of this replica took a method back.
@@ -253,8 +256,10 @@ impl Listener for Replicas {
             note::PART => note::to_part(data).map(|part| {
                 self.turn(|book, now| book.handle_snapshot_part(&peer, part, now));
             }),
+            note::ENDED => note::to_ends(data).map(|ends| self.hear_ends(ends)),
             note::ASK => {
                 self.tell_all(&peer);
+                self.tell_ends(&peer);
                 Some(())
             }
             note::LEAVING => {

@@ -5,6 +5,7 @@
 //! | [`CHANGE`] | `[seq, 0, socket, user, method, resumable]` joined, `[seq, 1, socket, method]` left, `[seq, 2, socket, cause]` gone |
 //! | [`ASK`] | nil: the peer's snapshot is wanted |
 //! | [`PART`] | `[seq, index, last, [[socket, user, resumable, [[method, age in ms], …]], …]]` |
+//! | [`ENDED`] | `[[user, session, time in ms since 1970], …]`: sessions that ended |
 //! | [`LEAVING`], [`NOTED`] | nil: no more calls, please; and the answer: there will be none |
 //!
 //! A socket is its 16 bytes. What a later version adds at the end of a list is not read.
@@ -12,7 +13,7 @@
 use std::{sync::Arc, time::Duration};
 
 use pointwork_core::{
-    SocketId,
+    Session, SocketId,
     announcement::{Announced, Change, Numbered, Part},
     decision::Departure,
 };
@@ -32,6 +33,9 @@ pub(super) const LEAVING: u32 = NOTE_MIN + 3;
 /// The receiver's wish is known: whatever the sender sent it before came first.
 pub(super) const NOTED: u32 = NOTE_MIN + 4;
 
+/// Sessions ended: what they said before says nothing any more.
+pub(super) const ENDED: u32 = NOTE_MIN + 5;
+
 const JOINED: u64 = 0;
 const LEFT: u64 = 1;
 const GONE: u64 = 2;
@@ -47,6 +51,21 @@ const CAUSES: [Departure; 8] = [
     Departure::Drained,
     Departure::Evicted,
 ];
+
+pub(super) fn from_ends<'a>(ends: impl Iterator<Item = (&'a Session, u64)>) -> Value {
+    let end = |(session, time_ms): (&Session, u64)| {
+        Value::Array(vec![(*session.user).into(), (*session.id).into(), time_ms.into()])
+    };
+    Value::Array(ends.map(end).collect())
+}
+
+pub(super) fn to_ends(value: Value) -> Option<Vec<(Session, u64)>> {
+    let end = |value| {
+        let mut fields = List::of(value)?;
+        Some((Session { user: fields.text()?, id: fields.text()? }, fields.number()?))
+    };
+    List::of(value)?.0.map(end).collect()
+}
 
 pub(super) fn from_change(numbered: &Numbered) -> Value {
     let fields = match &numbered.change {
@@ -182,6 +201,14 @@ mod tests {
         let announced = Announced { socket: socket(), user: "u".into(), resumable: false, methods };
         let part = Part { seq: 7, index: 2, last: true, sockets: vec![announced] };
         assert_eq!(to_part(read(&from_part(&part))), Some(part));
+    }
+
+    #[test]
+    fn ends_are_read_as_they_were_written() {
+        let ends = vec![(Session { user: "ü:1".into(), id: "s".into() }, u64::MAX)];
+        let written = from_ends(ends.iter().map(|(session, time_ms)| (session, *time_ms)));
+        assert_eq!(to_ends(read(&written)), Some(ends));
+        assert_eq!((to_ends(Value::Array(vec![Value::Nil])), to_ends(Value::Nil)), (None, None));
     }
 
     #[test]

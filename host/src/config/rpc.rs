@@ -49,6 +49,8 @@ pub struct RpcConfig {
     pub calls_max: Bounded<1, 10_000_000>,
     /// How much memory the parameters of open calls may take together on this replica, in MiB.
     pub request_memory_mib: Bounded<1, 65_536>,
+    /// How large a call may be as it comes, with its attachments, in bytes; `listen.max_payload_bytes` bounds it too.
+    pub params_bytes_max: Bounded<1, 1_073_741_824>,
     /// How many calls may wait for one method at once.
     pub waiting_per_method_max: Bounded<1, 10_000_000>,
 }
@@ -69,6 +71,7 @@ impl Default for RpcConfig {
             calls_per_user_max: Bounded::literal::<1_000>(),
             calls_max: Bounded::literal::<100_000>(),
             request_memory_mib: Bounded::literal::<256>(),
+            params_bytes_max: Bounded::literal::<1_000_000>(),
             waiting_per_method_max: Bounded::literal::<1_000>(),
         }
     }

@@ -6,16 +6,18 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::ID_BYTES_MAX;
+use super::{Capabilities, ID_BYTES_MAX};
 
-/// The `auth` payload of a CONNECT packet: `{token, clientType, sessionId, machineId}`, each of any type. A payload that
-/// is no object is one without fields: what is missing then has its own refusal, which says more than a parse error.
+/// The `auth` payload of a CONNECT packet: `{token, clientType, sessionId, machineId, capabilities, lastOffset}`, each of any
+/// type. A payload that is no object is one without fields: what is missing then has its own refusal, which says more than a parse error.
 #[derive(Clone, Default)]
 pub struct Handshake {
     pub(super) token: Field,
     pub(super) client_type: Field,
     pub(super) session_id: Field,
     pub(super) machine_id: Field,
+    pub(super) capabilities: Capabilities,
+    pub(super) last_offset: Field,
 }
 
 // Not derived: it holds the token.
@@ -43,6 +45,15 @@ impl Field {
         match self {
             Self::Text(id) if id.len() <= ID_BYTES_MAX => Some(id.into()),
             _ => None,
+        }
+    }
+
+    /// The field as a place in the stream; whatever is there and is no text is one that nobody knows.
+    pub(super) fn into_offset(self) -> Option<Box<str>> {
+        match self {
+            Self::Absent => None,
+            Self::Text(offset) if offset.len() <= ID_BYTES_MAX => Some(offset.into()),
+            Self::Text(_) | Self::Other => Some("".into()),
         }
     }
 
@@ -74,6 +85,11 @@ impl<'de> Visitor<'de> for HandshakeVisitor {
                 "clientType" => &mut handshake.client_type,
                 "sessionId" => &mut handshake.session_id,
                 "machineId" => &mut handshake.machine_id,
+                "lastOffset" => &mut handshake.last_offset,
+                "capabilities" => {
+                    handshake.capabilities = map.next_value()?;
+                    continue;
+                }
                 _ => {
                     map.next_value::<IgnoredAny>()?;
                     continue;

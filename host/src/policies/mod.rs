@@ -58,7 +58,7 @@ impl Policies {
     /// Whether a call whose target is in doubt goes on waiting.
     pub fn judge(&self, key: u64, call: &Call, doubt: &Doubt) -> Verdict {
         let question = contract::presence_question(moment(key), call, doubt);
-        let native = || contract::from_verdict(rules::presence(doubt, self.recheck_ms));
+        let native = || contract::from_verdict(rules::presence(doubt, self.recheck_ms, self.grace_ms));
         contract::to_verdict(self.presence.decide(&question, native).verdict)
     }
 

@@ -1,5 +1,8 @@
 //! Signs of life of sessions and machines, as they are told to a user's apps.
 
+use std::time::Duration;
+
+use pointwork_core::decision::Departure;
 use serde::Serialize;
 
 use crate::{
@@ -17,14 +20,50 @@ pub(super) enum Activity {
     /// Of a session.
     #[serde(rename = "activity")]
     Session { id: String, active: bool, active_at: u64, thinking: bool },
-    /// Of a machine.
+    /// Of a machine. With the end of its connection: when it was last heard of on it, and why it ended. An app that has heard of the
+    /// machine since then knows better.
     #[serde(rename = "machine-activity")]
-    Machine { id: String, active: bool, active_at: u64 },
+    Machine {
+        id: String,
+        active: bool,
+        active_at: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        last_seen_at: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<&'static str>,
+    },
 }
 
 impl Activity {
-    pub(super) fn machine(id: &str, active: bool, active_at: u64) -> Self {
-        Self::Machine { id: id.to_owned(), active, active_at }
+    /// A machine's connection began.
+    pub(super) fn machine_came(id: &str, now_ms: u64) -> Self {
+        Self::Machine { id: id.to_owned(), active: true, active_at: now_ms, last_seen_at: None, reason: None }
+    }
+
+    /// A machine's connection ended.
+    pub(super) fn machine_went(id: &str, now_ms: u64, idle: Duration, departure: Departure) -> Self {
+        let idle_ms = u64::try_from(idle.as_millis()).unwrap_or(u64::MAX);
+        Self::Machine {
+            id: id.to_owned(),
+            active: false,
+            active_at: now_ms,
+            last_seen_at: Some(now_ms.saturating_sub(idle_ms)),
+            reason: Some(reason(departure)),
+        }
+    }
+}
+
+/// Why a connection ended, as apps are told: the names of the policies' contract.
+const fn reason(departure: Departure) -> &'static str {
+    match departure {
+        Departure::Closed => "closed",
+        Departure::Drained => "drained",
+        Departure::Evicted => "evicted",
+        Departure::TransportLost
+        | Departure::NeverSeen
+        | Departure::Unregistered
+        | Departure::ReplicaLost
+        | Departure::ReplicaSilent => "transport-lost",
     }
 }
 
@@ -47,7 +86,7 @@ pub(super) fn session_end(incoming: Incoming, now_ms: u64) -> Option<Activity> {
 pub(super) fn machine_alive(incoming: Incoming, now_ms: u64) -> Option<Activity> {
     let mut body = incoming.into_first()?;
     let (id, active_at) = (id(&mut body, "machineId")?, time(&mut body, now_ms)?);
-    Some(Activity::Machine { id, active: true, active_at })
+    Some(Activity::Machine { id, active: true, active_at, last_seen_at: None, reason: None })
 }
 
 fn id(body: &mut rmpv::Value, key: &str) -> Option<String> {
@@ -101,6 +140,17 @@ mod tests {
         ] {
             assert_eq!(alive(&body), None, "{body}");
         }
+    }
+
+    #[test]
+    fn the_end_of_a_machines_connection_says_when_it_was_heard_of_and_why_it_ended() {
+        let json = |activity: Activity| serde_json::to_value(activity).expect("serializes");
+        let went = Activity::machine_went("m", NOW_MS, Duration::from_millis(2_500), Departure::TransportLost);
+        let want = serde_json::json!({"type": "machine-activity", "id": "m", "active": false, "activeAt": NOW_MS,
+            "lastSeenAt": NOW_MS - 2_500, "reason": "transport-lost"});
+        assert_eq!(json(went), want);
+        let want = serde_json::json!({"type": "machine-activity", "id": "m", "active": true, "activeAt": NOW_MS});
+        assert_eq!(json(Activity::machine_came("m", NOW_MS)), want);
     }
 
     #[test]

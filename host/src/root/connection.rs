@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pointwork_core::{decision::Departure, room};
+use pointwork_core::{Session, decision::Departure, room};
 use socketioxide::socket::DisconnectReason;
 
 use super::{
@@ -23,6 +23,7 @@ pub(super) enum Event {
     Register(Incoming),
     Unregister(Incoming),
     Call(Incoming, AckSender),
+    Result(Incoming, AckSender),
     Ping(AckSender),
     SessionAlive(Incoming),
     SessionEnd(Incoming),
@@ -39,7 +40,7 @@ pub(super) struct Connection {
 
 impl Connection {
     pub(super) fn new(identity: Identity, rpc: Arc<Rpc>) -> Self {
-        Self { party: rpc.party(identity.user.clone()), identity, rpc, gate: Gate::new() }
+        Self { party: rpc.party(&identity), identity, rpc, gate: Gate::new() }
     }
 
     /// The rooms the socket is in from the start: what is broadcast to a user reaches it by one of them.
@@ -69,7 +70,7 @@ impl Connection {
         self.gate.open(
             || {
                 self.rpc.connect(socket, &self.party);
-                self.machine_is(socket, true);
+                self.report_machine(socket, |machine| Activity::machine_came(machine, unix_ms()));
             },
             |event| self.handle(socket, event),
         );
@@ -85,8 +86,9 @@ impl Connection {
     /// The socket is gone; its rooms are left by socketioxide.
     pub(super) fn close(&self, socket: &SocketRef, reason: DisconnectReason) {
         if self.gate.close() {
-            self.rpc.disconnect(socket, &self.party, departure(reason));
-            self.machine_is(socket, false);
+            let departure = departure(reason);
+            let idle = self.rpc.disconnect(socket, &self.party, departure);
+            self.report_machine(socket, |machine| Activity::machine_went(machine, unix_ms(), idle, departure));
         }
     }
 
@@ -96,6 +98,7 @@ impl Connection {
             Event::Register(incoming) => return self.rpc.register(socket, party, method(incoming)),
             Event::Unregister(incoming) => return self.rpc.unregister(socket, party, method(incoming)),
             Event::Call(incoming, ack) => return self.rpc.call(socket, party, incoming, ack),
+            Event::Result(incoming, ack) => return self.rpc.hand_in(socket, party, incoming, ack),
             Event::Ping(ack) => {
                 self.rpc.touch(socket, party);
                 return acknowledge(socket, ack, &serde_json::json!({}));
@@ -105,13 +108,25 @@ impl Connection {
             Event::MachineAlive(incoming) => activity::machine_alive(incoming, unix_ms()),
         };
         self.rpc.touch(socket, party);
-        self.report(socket, activity);
+        self.report(socket, activity.filter(|activity| self.is_news(activity)));
+    }
+
+    /// Whether an activity says something of now: what a session said before it ended does not.
+    fn is_news(&self, activity: &Activity) -> bool {
+        let Activity::Session { id, active, active_at, .. } = activity else { return true };
+        let session = Session { user: self.identity.user.clone(), id: id.as_str().into() };
+        let replicas = self.rpc.replicas();
+        if *active {
+            return replicas.session_lives(&session, *active_at);
+        }
+        replicas.session_ended(session, *active_at);
+        true
     }
 
     /// A machine's own connection says whether it is there.
-    fn machine_is(&self, socket: &SocketRef, active: bool) {
+    fn report_machine(&self, socket: &SocketRef, activity: impl FnOnce(&str) -> Activity) {
         if let Client::Machine(machine) = &self.identity.client {
-            self.report(socket, Some(Activity::machine(machine, active, unix_ms())));
+            self.report(socket, Some(activity(machine)));
         }
     }
 

@@ -87,6 +87,7 @@ fn event(name: &str, incoming: Incoming, ack: AckSender) -> Option<Event> {
         "rpc-register" => Event::Register(incoming),
         "rpc-unregister" => Event::Unregister(incoming),
         "rpc-call" => Event::Call(incoming, ack),
+        "rpc-result" => Event::Result(incoming, ack),
         "ping" => Event::Ping(ack),
         "session-alive" => Event::SessionAlive(incoming),
         "session-end" => Event::SessionEnd(incoming),

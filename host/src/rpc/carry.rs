@@ -9,7 +9,7 @@ use pointwork_core::{
 
 use super::{
     Rpc,
-    held::Held,
+    held::{Held, Notice},
     lookup::GraceQuestion,
     request::{NotSent, Sending},
     shard::{Seat, State},
@@ -43,6 +43,11 @@ pub(super) enum Deed {
         method: Arc<str>,
         params: Option<rmpv::Value>,
         left: Duration,
+        /// The daemon is told what to name the call by.
+        is_named: bool,
+    },
+    Notify {
+        notice: Notice,
     },
     Answer {
         held: Held,
@@ -105,15 +110,22 @@ impl Rpc {
                 let verdict = self.policies.judge(key, &input, &doubt);
                 shard.step(self.now(), |state, now| state.switchboard.handle_judgement(call, ask, verdict, now)).1
             }
-            Deed::Emit { call, target, seat, method, params, left } => {
-                let request = RpcRequest { method: &method, params };
+            Deed::Emit { call, target, seat, method, params, left, is_named } => {
+                let call_id = is_named.then(|| self.name_call(call));
+                let request = RpcRequest { method: &method, params, call_id };
                 let sent = self.send(Sending { index, call, target, request, left }, seat);
                 let Err(not_sent) = sent else { return Vec::new() };
-                let machine = shard.step(self.now(), |state, now| match not_sent {
-                    NotSent::Unanswerable => state.switchboard.handle_unanswerable(call, now),
-                    NotSent::Unreachable => state.switchboard.handle_unreachable(call, now),
+                let machine = shard.step(self.now(), |state, now| {
+                    state.switchboard.handle_undelivered(call, now);
+                    if matches!(not_sent, NotSent::Unreachable) {
+                        state.switchboard.handle_unreachable(call, now);
+                    }
                 });
                 machine.1
+            }
+            Deed::Notify { notice } => {
+                notice.give();
+                Vec::new()
             }
             Deed::Answer { held, answer } => {
                 held.answer(answer);

@@ -1,15 +1,15 @@
 //! What the host holds for a call while the machine decides.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{sync::Arc, time::Duration};
 
 use pointwork_core::{Answer as Outcome, CallRefused, call::message};
 use tokio::{task::AbortHandle, time::Instant};
 
-use super::places::Place;
+use super::{asked::Refusal, places::Place};
 use crate::{
-    deliver::acknowledge,
+    deliver::{acknowledge, tell},
     io::{AckSender, SocketRef},
-    wire::Answer,
+    wire::{Answer, RpcWaiting},
 };
 
 /// What a caller asked for.
@@ -18,12 +18,14 @@ pub(super) struct Request {
     pub(super) ack: AckSender,
     pub(super) method: Arc<str>,
     pub(super) params: Option<rmpv::Value>,
+    /// It wants to know when its call is held.
+    pub(super) wants_waiting: bool,
 }
 
 impl Request {
     /// Tells the caller why its call was not taken.
     pub(super) fn refuse(self, refused: CallRefused) {
-        refuse(&self.caller, self.ack, refused.message());
+        refuse(&self.caller, self.ack, &refused.into());
     }
 }
 
@@ -50,6 +52,12 @@ impl Held {
     /// The method and, once, the parameters: a request is sent once at most.
     pub(super) fn request(&mut self) -> (Arc<str>, Option<rmpv::Value>) {
         (self.request.method.clone(), self.request.params.take())
+    }
+
+    /// Whom to tell that the call is held, if its caller wants to know.
+    pub(super) fn notice(&self, since: Duration, left: Duration) -> Option<Notice> {
+        let Request { caller, method, wants_waiting, .. } = &self.request;
+        wants_waiting.then(|| Notice { caller: caller.clone(), method: method.clone(), since, left })
     }
 
     pub(super) fn answered_by(&mut self, waiting: AbortHandle) {
@@ -89,10 +97,33 @@ impl Held {
     }
 }
 
+/// What a caller is told of its call being held.
+pub(super) struct Notice {
+    caller: SocketRef,
+    method: Arc<str>,
+    since: Duration,
+    left: Duration,
+}
+
+impl Notice {
+    /// `rpc-waiting {method, sinceMs, deadlineMs}`.
+    pub(super) fn give(self) {
+        let waiting =
+            RpcWaiting { method: &self.method, since_ms: millis_up(self.since), deadline_ms: millis_up(self.left) };
+        tell(&self.caller, "rpc-waiting", &waiting);
+    }
+}
+
+/// Whole milliseconds, rounded up: 0 is nothing at all.
+fn millis_up(span: Duration) -> u64 {
+    u64::try_from(span.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX)
+}
+
 /// Tells a caller why its call was not taken.
-pub(super) fn refuse(caller: &SocketRef, ack: AckSender, error: impl Into<Cow<'static, str>>) {
+pub(super) fn refuse(caller: &SocketRef, ack: AckSender, refusal: &Refusal) {
     metrics::counter!("rpc_calls_total", "result" => "refused").increment(1);
-    acknowledge(caller, ack, &Answer::error(error));
+    metrics::counter!("rpc_refused_total", "reason" => refusal.label()).increment(1);
+    acknowledge(caller, ack, &Answer::error(refusal.to_string()));
 }
 
 /// How the call ended, as a metric's label.

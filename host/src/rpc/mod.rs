@@ -5,6 +5,7 @@
 //! let go, and only then are the commands carried out. Policies are asked outside the lock, so a slow one holds up its
 //! own call alone.
 
+mod asked;
 mod carry;
 mod deadlines;
 mod held;
@@ -12,28 +13,30 @@ mod lookup;
 mod places;
 mod remote;
 mod request;
+mod resume;
 mod shard;
 
 use std::{
-    borrow::Cow,
     hash::{BuildHasher, RandomState},
     sync::{Arc, Mutex},
     time::Duration,
 };
 
-pub use self::{deadlines::Deadlines, lookup::LookupSettings};
 use self::{
+    asked::Asked,
     held::{Held, Request},
     lookup::Lookups,
     places::Places,
     shard::{Seat, Shard},
 };
+pub use self::{deadlines::Deadlines, lookup::LookupSettings};
 use crate::{
     cluster::Replicas,
     deliver::tell,
+    identity::{Capabilities, Identity},
     io::{AckSender, SocketRef},
     policies::Policies,
-    wire::{Incoming, memory_bytes, take},
+    wire::{Incoming, memory_bytes},
 };
 use pointwork_core::{
     CallRefused, Settings, SocketId, Time,
@@ -57,15 +60,18 @@ pub struct RpcSettings {
     pub calls_max: usize,
     /// How much memory their parameters may take together, in bytes.
     pub request_memory_max: usize,
+    /// How large a call may be as it comes, in bytes.
+    pub params_bytes_max: usize,
     /// How servers of another kind are asked for daemons.
     pub lookup: LookupSettings,
     /// Bounds of each shard; its own bound of calls is not used, for users are not spread evenly over the shards.
     pub limits: Settings,
 }
 
-/// A user as the RPC layer knows it, worked out once for each connection.
+/// A client as the RPC layer knows it, worked out once for each connection.
 pub struct Party {
     user: Arc<str>,
+    capabilities: Capabilities,
     /// Stands for the user in a policy's input.
     key: u64,
     shard: usize,
@@ -78,6 +84,7 @@ pub struct Rpc {
     policies: Arc<Policies>,
     deadlines: Deadlines,
     places: Places,
+    params_bytes_max: usize,
     replicas: Arc<Replicas>,
     namespace: Arc<Namespace>,
     lookup: LookupSettings,
@@ -98,6 +105,7 @@ impl Rpc {
             policies,
             deadlines: settings.deadlines.clone(),
             places: Places::new(settings.calls_max, settings.request_memory_max),
+            params_bytes_max: settings.params_bytes_max,
             namespace: replicas.cluster().namespace("/"),
             replicas,
             lookup: settings.lookup,
@@ -106,13 +114,16 @@ impl Rpc {
             started: Instant::now(),
         });
         (0..SHARDS).for_each(|index| shard::keep_time(&rpc, index));
+        resume::serve(&rpc);
         rpc
     }
 
-    /// What the layer knows a user by.
+    /// What the layer knows a client by.
     #[must_use]
-    pub fn party(&self, user: Arc<str>) -> Party {
-        Party { key: pointwork_policy::user_key(&user), shard: self.shard_of(&user), user }
+    pub fn party(&self, identity: &Identity) -> Party {
+        let user = identity.user.clone();
+        let (key, shard) = (pointwork_policy::user_key(&user), self.shard_of(&user));
+        Party { user, capabilities: identity.capabilities, key, shard }
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "any bits of the hash will do")]
@@ -122,7 +133,7 @@ impl Rpc {
 
     /// A socket of the party is connected.
     pub fn connect(self: &Arc<Self>, socket: &SocketRef, party: &Party) {
-        let traits = Traits { local: true, ..Traits::default() };
+        let traits = Traits { local: true, resumable: party.capabilities.resume, ..Traits::default() };
         self.drive_shard(party.shard, |shard, now| {
             shard.sockets.insert(id(socket.id), Seat::Here(socket.clone()));
             shard.switchboard.handle_connect(id(socket.id), party.user.clone(), 0, traits, now);
@@ -145,7 +156,7 @@ impl Rpc {
         });
         match registered {
             Some((method, Ok(()))) => {
-                self.replicas.joined(id(socket.id), &party.user, &method);
+                self.replicas.joined(id(socket.id), &party.user, party.capabilities.resume, &method);
                 socket.join(room::rpc(&party.user, &method));
                 tell(socket, "rpc-registered", &serde_json::json!({ "method": &*method }));
             }
@@ -177,14 +188,15 @@ impl Rpc {
     /// `rpc-call {method, params}`, answered through `ack`.
     pub fn call(self: &Arc<Self>, socket: &SocketRef, party: &Party, incoming: Incoming, ack: AckSender) {
         let bytes = incoming.bytes;
-        let Asked { method, params, timeout } = match Asked::of(incoming) {
+        let Asked { method, params, timeout } = match Asked::of(incoming, self.params_bytes_max) {
             Ok(asked) => asked,
-            Err(error) => return held::refuse(socket, ack, error),
+            Err(refusal) => return held::refuse(socket, ack, &refusal),
         };
         let timeout = self.deadlines.of(&method, timeout);
         let memory_bytes = params.as_ref().map_or(0, memory_bytes);
         let method: Arc<str> = method.into();
-        let request = Request { caller: socket.clone(), ack, method: method.clone(), params };
+        let wants_waiting = party.capabilities.waiting;
+        let request = Request { caller: socket.clone(), ack, method: method.clone(), params, wants_waiting };
         let Some(place) = self.places.take(memory_bytes) else { return request.refuse(CallRefused::TooManyCalls) };
         let mut held = Some(Held::new(request, party.key, place));
         let refused = self.drive_shard(party.shard, |shard, now| {
@@ -199,13 +211,21 @@ impl Rpc {
         }
     }
 
-    /// The socket is gone.
-    pub fn disconnect(self: &Arc<Self>, socket: &SocketRef, party: &Party, departure: Departure) {
-        self.drive_shard(party.shard, |shard, now| {
+    /// The socket is gone. How long ago it was heard of.
+    pub fn disconnect(self: &Arc<Self>, socket: &SocketRef, party: &Party, departure: Departure) -> Duration {
+        let idle = self.drive_shard(party.shard, |shard, now| {
+            let idle = shard.switchboard.directory().idle(id(socket.id), now);
             shard.sockets.remove(&id(socket.id));
             shard.switchboard.handle_disconnect(id(socket.id), departure, now);
+            idle.unwrap_or_default()
         });
         self.replicas.gone(id(socket.id), departure);
+        idle
+    }
+
+    /// The other replicas.
+    pub(crate) fn replicas(&self) -> &Replicas {
+        &self.replicas
     }
 
     /// The machine's clock: since this layer was started.
@@ -218,36 +238,6 @@ impl Rpc {
 fn refuse(socket: &SocketRef, what: &str, error: &str) {
     metrics::counter!("rpc_errors_total", "type" => what.to_owned()).increment(1);
     tell(socket, "rpc-error", &serde_json::json!({ "type": what, "error": error }));
-}
-
-/// What a call asks for.
-struct Asked {
-    method: String,
-    params: Option<rmpv::Value>,
-    timeout: Option<Duration>,
-}
-
-impl Asked {
-    /// The error is what the caller is told.
-    fn of(incoming: Incoming) -> Result<Self, Cow<'static, str>> {
-        let mut body = incoming.args.map_err(|unfit| unfit.to_string())?.into_first().unwrap_or(rmpv::Value::Nil);
-        let method = match take(&mut body, "method") {
-            Some(rmpv::Value::String(method)) => method.into_str().filter(|method| !method.is_empty()),
-            _ => None,
-        };
-        let method = method.ok_or(message::METHOD_REQUIRED)?;
-        let timeout = match take(&mut body, "timeoutMs") {
-            None | Some(rmpv::Value::Nil) => None,
-            Some(ms) => Some(milliseconds(&ms).ok_or("Invalid parameters: timeoutMs must be a positive number")?),
-        };
-        Ok(Self { method, params: take(&mut body, "params"), timeout })
-    }
-}
-
-/// A JavaScript number of milliseconds, fractions and all; one that is too large for a span is cut by the cap on it.
-fn milliseconds(value: &rmpv::Value) -> Option<Duration> {
-    let ms = value.as_f64().filter(|ms| *ms > 0.0)?;
-    Some(Duration::try_from_secs_f64(ms / 1_000.0).unwrap_or(Duration::MAX))
 }
 
 /// A socket's id as the machine knows it.

@@ -29,7 +29,7 @@ pub(super) struct Sending<'a> {
 /// Why a request was not sent.
 pub(super) enum NotSent {
     /// The daemon is leaving, or takes nothing more.
-    Unanswerable,
+    Untaken,
     /// Its replica cannot be reached.
     Unreachable,
 }
@@ -39,7 +39,7 @@ impl Rpc {
     pub(super) fn send(self: &Arc<Self>, sending: Sending<'_>, seat: Option<Seat>) -> Result<(), NotSent> {
         let (index, call) = (sending.index, sending.call);
         let waiting = match seat {
-            None => return Err(NotSent::Unanswerable),
+            None => return Err(NotSent::Untaken),
             Some(Seat::Here(socket)) => self.send_here(&sending, &socket)?,
             Some(Seat::There(seat)) => self.send_there(sending, &seat)?,
         };
@@ -61,7 +61,7 @@ impl Rpc {
         let answer = answer.map_err(|error| {
             tracing::debug!(socket = %socket.id, %error, "an rpc-request could not be sent");
             undelivered(socket, &error);
-            NotSent::Unanswerable
+            NotSent::Untaken
         })?;
         let rpc = self.clone();
         let waiting = tokio::spawn(async move {
@@ -95,6 +95,7 @@ impl Rpc {
                 // Its own replica says so.
                 Err(RequestFailed::Absent) => {
                     state.sockets.remove(&target);
+                    state.switchboard.handle_undelivered(call, now);
                     state.switchboard.handle_disconnect(target, Departure::TransportLost, now);
                 }
                 Err(RequestFailed::Lost) => state.switchboard.handle_unreachable(call, now),

@@ -108,10 +108,12 @@ fn deed(state: &mut State, command: Command<Option<rmpv::Value>>) -> Option<Deed
         Command::AskPresence { call, ask, input, doubt, .. } => {
             Deed::AskPresence { call, ask, key: state.held.get(&call)?.key(), input, doubt }
         }
-        Command::Emit { call, target, left } => {
+        Command::Emit { call, target, left, resumable } => {
             let (method, params) = state.held.get_mut(&call)?.request();
-            Deed::Emit { call, target, seat: state.sockets.get(&target).cloned(), method, params, left }
+            let seat = state.sockets.get(&target).cloned();
+            Deed::Emit { call, target, seat, method, params, left, is_named: resumable }
         }
+        Command::Held { call, since, left } => Deed::Notify { notice: state.held.get(&call)?.notice(since, left)? },
         Command::Answer { call, answer } => Deed::Answer { held: state.held.remove(&call)?, answer },
         Command::Forget { call } => Deed::Forget { held: state.held.remove(&call)? },
         Command::WarnSeveral { user, method, count } => Deed::WarnSeveral { user, method, count },

@@ -141,6 +141,29 @@ impl Namespace {
         Ok(self.collect(request, servers, timeout, answer).await)
     }
 
+    /// Asks one other server by an event of the servers' own: the first argument of its ack, `None` when it does not answer in time
+    /// or its answer is lost.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    pub async fn ask_server(
+        &self,
+        server: &str,
+        event: &str,
+        args: Vec<Value>,
+        timeout: Option<Duration>,
+    ) -> Result<Option<Value>, ClusterError> {
+        let request = self.open_request(Some(server))?;
+        let packet = Packet::event(event, args).data;
+        let emit = ServerSideEmit { request_id: Some(request.id.clone()), packet };
+        self.publish(Some(server), Body::ServerSideEmit(emit), Some(request.id.clone()))?;
+        let answer = |body| match body {
+            Body::ServerSideEmitResponse(answer) => Some(answer.packet),
+            _ => None,
+        };
+        Ok(self.collect(request, 1, timeout, answer).await.given.pop().map(|(_, answer)| answer))
+    }
+
     async fn fetch(
         &self,
         server: Option<&str>,

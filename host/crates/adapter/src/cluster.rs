@@ -175,6 +175,12 @@ impl Cluster {
         self.0.step(|peers, _| peers.present().cloned().collect()).unwrap_or_default()
     }
 
+    /// Whether another replica of this kind is there as far as is known, be it silent.
+    #[must_use]
+    pub fn knows(&self, peer: &str) -> bool {
+        self.0.step(|peers, _| peers.knows(peer)).unwrap_or(false)
+    }
+
     /// How many requests of other servers wait for the acknowledgements of sockets of this one.
     #[must_use]
     pub fn serving(&self) -> usize {

@@ -1,0 +1,160 @@
+//! Results that a daemon hands in by `rpc-result`, because the connection that brought it the request was lost.
+//!
+//! A call lives at its caller's replica, and the daemon may be back at any: the call's id names the replica, which is asked to take
+//! the result. It is the daemon's to try again until it is told that the result was taken, or never will be.
+
+use std::sync::Arc;
+
+use pointwork_core::{CallId, call::message};
+
+use super::{Party, Rpc};
+use crate::{
+    deliver::acknowledge,
+    io::{AckSender, SocketRef},
+    wire::{Answer, Incoming, take},
+};
+
+/// The event by which a replica brings another one a result: `[user, call, result]`, acknowledged with whether it was taken.
+const HANDED_IN: &str = "pointwork:rpc-result";
+
+/// What became of a result, as the daemon is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// The caller has it.
+    Taken,
+    /// No such call waits for one: final.
+    Unknown,
+    /// Its replica did not say: it may be tried again.
+    Unreachable,
+}
+
+impl Outcome {
+    fn of(is_taken: bool) -> Self {
+        if is_taken { Self::Taken } else { Self::Unknown }
+    }
+
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Taken => "taken",
+            Self::Unknown => "unknown",
+            Self::Unreachable => "unreachable",
+        }
+    }
+
+    fn tell(self, socket: &SocketRef, ack: AckSender) {
+        metrics::counter!("rpc_handed_in_total", "result" => self.label()).increment(1);
+        let answer = match self {
+            Self::Taken => Answer::done(),
+            Self::Unknown => Answer::error("Unknown call"),
+            Self::Unreachable => Answer::error(message::UNREACHABLE),
+        };
+        acknowledge(socket, ack, &answer);
+    }
+}
+
+impl Rpc {
+    /// What a daemon is told to name a call by.
+    pub(super) fn name_call(&self, call: CallId) -> String {
+        format!("{}-{:x}", self.replicas.cluster().uid(), call.0)
+    }
+
+    /// `rpc-result {callId, result}`, answered through `ack`.
+    pub fn hand_in(self: &Arc<Self>, socket: &SocketRef, party: &Party, incoming: Incoming, ack: AckSender) {
+        self.touch(socket, party);
+        let HandedIn { owner, call, result } = match HandedIn::of(incoming) {
+            Ok(handed_in) => handed_in,
+            Err(error) => return acknowledge(socket, ack, &Answer::error(error)),
+        };
+        let cluster = self.replicas.cluster();
+        if owner == cluster.uid() {
+            return Outcome::of(self.take_in(&party.user, call, result)).tell(socket, ack);
+        }
+        let standing = cluster.standing();
+        if standing.linked && standing.complete && !cluster.knows(&owner) {
+            // It is gone, with its callers and their calls.
+            return Outcome::Unknown.tell(socket, ack);
+        }
+        let (namespace, socket, user) = (self.namespace.clone(), socket.clone(), party.user.clone());
+        tokio::spawn(async move {
+            let args = vec![(*user).into(), call.0.into(), result.unwrap_or(rmpv::Value::Nil)];
+            let answer = namespace.ask_server(&owner, HANDED_IN, args, None).await;
+            let is_taken = answer.ok().flatten().and_then(|answer| answer.as_bool());
+            is_taken.map_or(Outcome::Unreachable, Outcome::of).tell(&socket, ack);
+        });
+    }
+
+    /// A result for a call of this replica.
+    fn take_in(self: &Arc<Self>, user: &str, call: CallId, result: Option<rmpv::Value>) -> bool {
+        self.drive_shard_aside(self.shard_of(user), |state, now| {
+            state.switchboard.handle_handed_in(user, call, result, now)
+        })
+    }
+}
+
+/// Takes what other replicas bring.
+pub(super) fn serve(rpc: &Arc<Rpc>) {
+    let weak = Arc::downgrade(rpc);
+    rpc.namespace.answer_server_side(move |event, args| {
+        let [user, call, result] = match <[rmpv::Value; 3]>::try_from(args) {
+            Ok(args) if event == HANDED_IN => args,
+            _ => return rmpv::Value::Nil,
+        };
+        let (Some(rpc), Some(user), Some(call)) = (weak.upgrade(), user.as_str(), call.as_u64()) else {
+            return rmpv::Value::Nil;
+        };
+        rpc.take_in(user, CallId(call), Some(result)).into()
+    });
+}
+
+/// What a daemon hands in.
+struct HandedIn {
+    /// The replica that the call is at.
+    owner: String,
+    call: CallId,
+    result: Option<rmpv::Value>,
+}
+
+impl HandedIn {
+    /// The error is what the daemon is told.
+    fn of(incoming: Incoming) -> Result<Self, String> {
+        let args = incoming.args.map_err(|unfit| unfit.to_string())?;
+        let mut body = args.into_first().unwrap_or(rmpv::Value::Nil);
+        let Some(rmpv::Value::String(id)) = take(&mut body, "callId") else {
+            return Err("Invalid parameters: callId is required".to_owned());
+        };
+        let named = id.as_str().and_then(|id| {
+            let (owner, call) = id.split_once('-')?;
+            let is_owner = owner.len() == 16 && owner.bytes().all(|byte| byte.is_ascii_hexdigit());
+            Some((is_owner.then(|| owner.to_owned())?, CallId(u64::from_str_radix(call, 16).ok()?)))
+        });
+        let (owner, call) = named.ok_or("Unknown call")?;
+        Ok(Self { owner, call, result: take(&mut body, "result") })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::wire::Args;
+
+    fn of(body: rmpv::Value) -> Result<(String, u64, Option<rmpv::Value>), String> {
+        let handed_in = HandedIn::of(Incoming { args: Ok(Args(vec![body])), bytes: 0 })?;
+        Ok((handed_in.owner, handed_in.call.0, handed_in.result))
+    }
+
+    fn named(id: &str) -> rmpv::Value {
+        rmpv::Value::Map(vec![("callId".into(), id.into()), ("result".into(), 7.into())])
+    }
+
+    #[test]
+    fn an_id_names_a_replica_and_a_call() {
+        assert_eq!(of(named("0123456789abcdef-1f")), Ok(("0123456789abcdef".to_owned(), 31, Some(7.into()))));
+        for nonsense in
+            ["", "-", "0123456789abcdef", "0123456789abcdef-", "0123456789abcdeX-1", "abc-1", "0123456789abcdef-1 "]
+        {
+            assert_eq!(of(named(nonsense)), Err("Unknown call".to_owned()), "{nonsense:?}");
+        }
+        assert_eq!(of(rmpv::Value::Nil), Err("Invalid parameters: callId is required".to_owned()));
+    }
+}
