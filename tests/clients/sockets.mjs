@@ -97,7 +97,7 @@ export async function daemon(host, { methods = [], handler, ...options }) {
 
 /** An rpc-call's answer. */
 export const call = (socket, method, params, ms = PATIENCE_MS) =>
-  within(socket.emitWithAck('rpc-call', { method, params }), ms, `the answer of ${method.slice(0, 40)}`);
+  within(socket.emitWithAck('rpc-call', { method, params }), ms, `the answer of ${String(method).slice(0, 40)}`);
 
 /** The answer of a call that failed. */
 export const failed = (error) => ({ ok: false, error });

@@ -25,8 +25,8 @@ export class Fleet {
 
   /**
    * Starts it; ready when every replica is and knows how many there are.
-   * `kinds`: 'pointwork', 'node' or 'old-design' for each replica; `graceMs`, `streamLenMax`; `settings`: further ones, of Pointwork;
-   * `environment`: of the others; `redisThroughProxy`: indexes of the replicas that reach Redis through a proxy.
+   * `kinds`: 'pointwork', 'node' or 'old-design' for each replica; `graceMs`, `streamLenMax`; `settings`, `config`: further ones, of
+   * Pointwork, as `startHost` takes them; `environment`: of the others; `redisThroughProxy`: indexes of the replicas that reach Redis through a proxy.
    */
   static async start(kinds, options = {}) {
     const fleet = new Fleet();
@@ -69,15 +69,16 @@ export class Fleet {
   }
 
   /**
-   * A load balancer's listener, for one client: it leads to the preferred replica as long as that is up, else to the next that is.
-   * It is a `Proxy` too, and so can become a black hole or be cut.
+   * A load balancer's listener, for one client: it leads to the preferred replica as long as that is up, else to the next that is;
+   * `leadTo(index)` prefers another for connections to come. It is a `Proxy` too, and so can become a black hole or be cut.
    */
   async door(preferred) {
     const inOrder = () => this.replicas.map((_, i) => this.replicas[(preferred + i) % this.replicas.length]);
+    const leadTo = (index) => (preferred = index);
     const proxy = await Proxy.start(() => inOrder().filter((replica) => replica.isUp).map(({ port }) => port));
     this.#doors.push(proxy);
     const { path } = this.replicas[0];
-    return Object.assign(proxy, { url: `http://127.0.0.1:${proxy.port}`, path, secret: this.#secret });
+    return Object.assign(proxy, { url: `http://127.0.0.1:${proxy.port}`, path, secret: this.#secret, leadTo });
   }
 
   async close() {

@@ -4,16 +4,17 @@ import { startHost } from '../clients/host.mjs';
 import { endWithUs } from './processes.mjs';
 import { Replica } from './replica.mjs';
 
-/** `options`: `{index, redis, secret, settings, graceMs, streamLenMax}`. */
+/** `options`: `{index, redis, secret, settings, config, graceMs, streamLenMax}`. */
 export class PointworkReplica extends Replica {
   kind = 'pointwork';
   #host;
 
   async launch() {
-    const { redis, secret, settings, graceMs, streamLenMax } = this.options;
+    const { redis, secret, settings, config, graceMs, streamLenMax } = this.options;
     this.#host = await startHost({
       secret,
-      configs: { grace: { grace_ms: graceMs } },
+      config,
+      configs: { grace: { grace_ms: graceMs }, presence: { resume_ms: graceMs } },
       settings: {
         'listen.address': `127.0.0.1:${this.port}`,
         'redis.url': `redis://127.0.0.1:${redis}`,

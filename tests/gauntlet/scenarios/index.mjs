@@ -5,14 +5,17 @@ import daemonDeath from './daemon-death.mjs';
 import { briefDisconnect, longDisconnect } from './disconnects.mjs';
 import fetchsocketsLatency from './fetchsockets-latency.mjs';
 import hungPod from './hung-pod.mjs';
+import inFlight from './in-flight.mjs';
 import missedEvents from './missed-events.mjs';
 import mixedFleet from './mixed-fleet.mjs';
 import networkLoss from './network-loss.mjs';
+import offsets from './offsets.mjs';
 import { podKillMidRpc, uninvolvedPodKill } from './pod-kill.mjs';
 import reconnectStorm from './reconnect-storm.mjs';
 import redisLinkLoss from './redis-link-loss.mjs';
 import { redisHang, redisRestart } from './redis-outage.mjs';
 import rollingRestart from './rolling-restart.mjs';
+import rpcResume from './rpc-resume.mjs';
 import steadyState from './steady-state.mjs';
 import streamTrimLag from './stream-trim-lag.mjs';
 import { ttlExpiry, ttlExpiryFast } from './ttl-expiry.mjs';
@@ -28,11 +31,14 @@ export const SCENARIOS = [
   broadcast,
   fetchsocketsLatency,
   missedEvents,
+  offsets,
   daemonDeath,
   podKillMidRpc,
   uninvolvedPodKill,
   briefDisconnect,
   longDisconnect,
+  rpcResume,
+  inFlight,
   ttlExpiryFast,
   ttlExpiry,
   reconnectStorm,
