@@ -65,7 +65,7 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
     let policies = Arc::new(Policies::new(&config.policy, &config.rpc)?);
     // Before the first socket: a call never meets a policy that is still being compiled.
     let policy_dir = PolicyDir::open(&config.policy, policies.clone())?;
-    let replicas = Replicas::new(&config.redis, &config.rpc).context("redis")?;
+    let replicas = Replicas::new(&config.redis, &config.listen, &config.rpc).context("redis")?;
     let rpc = Rpc::start(&rpc_settings(&config.rpc), policies.clone(), replicas.clone());
     let (layer, io) = socketio(&config.listen, replicas.cluster().clone());
     root::mount(&io, verifier, rpc.clone());
@@ -104,6 +104,7 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
     let closing = async {
         drain(&rpc, &replicas, config.listen.drain_ms.as_millis()).await;
         stop.send_replace(true);
+        root::leave(&io);
         let closed = async {
             io.close().await;
             let _ = tokio::join!(sockets, admin);

@@ -26,9 +26,9 @@ use socketioxide_redis_streams::{
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    config::{RedisConfig, RpcConfig},
+    config::{ListenConfig, RedisConfig, RpcConfig},
     lock::lock,
-    rpc::Rpc,
+    rpc::{Resumed, Rpc},
 };
 
 /// About how large a part of a snapshot is.
@@ -55,17 +55,18 @@ impl Replicas {
     ///
     /// # Errors
     /// When `redis.url` cannot be used.
-    pub fn new(config: &RedisConfig, rpc: &RpcConfig) -> anyhow::Result<Arc<Self>> {
+    pub fn new(config: &RedisConfig, listen: &ListenConfig, rpc: &RpcConfig) -> anyhow::Result<Arc<Self>> {
         // What a socket may register here is what others may announce: the same setting on every replica.
         let bounds = BookSettings {
             methods_per_socket_max: rpc.methods_per_socket_max.as_usize(),
             method_bytes_max: rpc.method_bytes_max.as_usize(),
             ..BookSettings::default()
         };
-        let Some(url) = &config.url else { return Ok(Self::with(Cluster::alone(), bounds)) };
+        let settings = config.settings(listen);
+        let Some(url) = &config.url else { return Ok(Self::with(Cluster::alone_with(settings), bounds)) };
         let options = RedisOptions { sharded: config.sharded_pubsub, ..RedisOptions::default() };
         let redis = Redis::start(url.expose(), options)?;
-        Ok(Self::with(Cluster::new(Arc::new(redis), config.settings()), bounds))
+        Ok(Self::with(Cluster::new(Arc::new(redis), settings), bounds))
     }
 
     /// The replicas of a cluster.
@@ -136,6 +137,16 @@ impl Replicas {
     /// A socket of this replica is gone.
     pub(crate) fn gone(&self, socket: SocketId, cause: Departure) {
         self.announce(|roster| roster.gone(socket, cause));
+    }
+
+    /// A daemon is back on a socket of this replica, and goes on with its calls.
+    pub(crate) fn resumed(&self, resumed: &Resumed) {
+        if self.cluster.is_alone() {
+            return;
+        }
+        if let Err(error) = self.cluster.note(None, note::RESUMED, note::from_resumed(resumed)) {
+            tracing::warn!(%error, "other replicas were not told that a daemon is back");
+        }
     }
 
     /// This replica shuts down: its daemons want no more calls.
@@ -255,6 +266,11 @@ impl Listener for Replicas {
             }),
             note::PART => note::to_part(data).map(|part| {
                 self.turn(|book, now| book.handle_snapshot_part(&peer, part, now));
+            }),
+            note::RESUMED => note::to_resumed(data).map(|resumed| {
+                if let Some(rpc) = self.rpc.get().and_then(Weak::upgrade) {
+                    rpc.resume(&resumed);
+                }
             }),
             note::ENDED => note::to_ends(data).map(|ends| self.hear_ends(ends)),
             note::ASK => {

@@ -6,19 +6,22 @@
 //! | [`ASK`] | nil: the peer's snapshot is wanted |
 //! | [`PART`] | `[seq, index, last, [[socket, user, resumable, [[method, age in ms], …]], …]]` |
 //! | [`ENDED`] | `[[user, session, time in ms since 1970], …]`: sessions that ended |
+//! | [`RESUMED`] | `[user, old socket, new socket, [[replica, [call, …]], …]]`: a daemon is back, and has these requests |
 //! | [`LEAVING`], [`NOTED`] | nil: no more calls, please; and the answer: there will be none |
 //!
 //! A socket is its 16 bytes. What a later version adds at the end of a list is not read.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use pointwork_core::{
-    Session, SocketId,
+    CallId, Session, SocketId,
     announcement::{Announced, Change, Numbered, Part},
     decision::Departure,
 };
 use rmpv::Value;
 use socketioxide_redis_streams::NOTE_MIN;
+
+use crate::rpc::Resumed;
 
 /// A numbered change.
 pub(super) const CHANGE: u32 = NOTE_MIN;
@@ -35,6 +38,9 @@ pub(super) const NOTED: u32 = NOTE_MIN + 4;
 
 /// Sessions ended: what they said before says nothing any more.
 pub(super) const ENDED: u32 = NOTE_MIN + 5;
+
+/// A daemon is back on another socket.
+pub(super) const RESUMED: u32 = NOTE_MIN + 6;
 
 const JOINED: u64 = 0;
 const LEFT: u64 = 1;
@@ -65,6 +71,29 @@ pub(super) fn to_ends(value: Value) -> Option<Vec<(Session, u64)>> {
         Some((Session { user: fields.text()?, id: fields.text()? }, fields.number()?))
     };
     List::of(value)?.0.map(end).collect()
+}
+
+pub(super) fn from_resumed(resumed: &Resumed) -> Value {
+    let calls = |(owner, calls): (&String, &BTreeSet<CallId>)| {
+        let calls = calls.iter().map(|call| call.0.into()).collect();
+        Value::Array(vec![owner.as_str().into(), Value::Array(calls)])
+    };
+    let has = resumed.has.iter().map(calls).collect();
+    let (old, new) = (from_socket(resumed.old), from_socket(resumed.new));
+    Value::Array(vec![(*resumed.user).into(), old, new, Value::Array(has)])
+}
+
+pub(super) fn to_resumed(value: Value) -> Option<Resumed> {
+    let mut fields = List::of(value)?;
+    let (user, old, new) = (fields.text()?, fields.socket()?, fields.socket()?);
+    let calls = |value| {
+        let mut fields = List::of(value)?;
+        let owner = fields.text()?.to_string();
+        let calls = List::of(fields.value()?)?.0.map(|call| call.as_u64().map(CallId));
+        Some((owner, calls.collect::<Option<_>>()?))
+    };
+    let has = List::of(fields.value()?)?.0.map(calls).collect::<Option<_>>()?;
+    Some(Resumed { user, old, new, has })
 }
 
 pub(super) fn from_change(numbered: &Numbered) -> Value {
@@ -209,6 +238,14 @@ mod tests {
         let written = from_ends(ends.iter().map(|(session, time_ms)| (session, *time_ms)));
         assert_eq!(to_ends(read(&written)), Some(ends));
         assert_eq!((to_ends(Value::Array(vec![Value::Nil])), to_ends(Value::Nil)), (None, None));
+    }
+
+    #[test]
+    fn what_a_daemon_resumes_is_read_as_it_was_written() {
+        let has = [("a".to_owned(), BTreeSet::from([CallId(1), CallId(u64::MAX)])), ("b".to_owned(), BTreeSet::new())];
+        let resumed = Resumed { user: "ü:1".into(), old: socket(), new: SocketId(7), has: has.into() };
+        assert_eq!(to_resumed(read(&from_resumed(&resumed))), Some(resumed));
+        assert_eq!(to_resumed(Value::Nil), None);
     }
 
     #[test]

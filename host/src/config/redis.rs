@@ -4,7 +4,7 @@ use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 use socketioxide_redis_streams::{Settings, wire};
 
-use super::{bounded::Bounded, secret::Secret, text};
+use super::{bounded::Bounded, listen::ListenConfig, secret::Secret, text};
 
 /// The Redis server, if there is one, and how replicas speak through it. Those of one cluster must agree on the names; so must
 /// Node's servers among them.
@@ -48,10 +48,12 @@ impl Default for RedisConfig {
 }
 
 impl RedisConfig {
-    /// As the adapter takes them.
+    /// As the adapter takes them. A client that was away is sent no more than half of what may wait for it.
     #[must_use]
-    pub fn settings(&self) -> Settings {
+    pub fn settings(&self, listen: &ListenConfig) -> Settings {
         Settings {
+            log_entries_max: self.stream_len_max.as_usize(),
+            recover_events_max: listen.max_buffer_packets.as_usize() / 2,
             stream_name: self.stream_name.clone(),
             channel_prefix: self.channel_prefix.clone(),
             stream_len_max: u64::from(self.stream_len_max.get()),

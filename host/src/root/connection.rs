@@ -1,12 +1,14 @@
 //! One client's connection to the root namespace: its identity, and what it does with each event.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use pointwork_core::{Session, decision::Departure, room};
 use socketioxide::socket::DisconnectReason;
+use socketioxide_redis_streams::Following;
 
 use super::{
     activity::{self, Activity},
+    follow::follow,
     gate::{Gate, Passed},
 };
 use crate::{
@@ -14,7 +16,8 @@ use crate::{
     deliver::{acknowledge, broadcast},
     identity::{Client, Identity},
     io::{AckSender, SocketRef},
-    rpc::{Party, Rpc},
+    lock::lock,
+    rpc::{Party, Rpc, Superseded},
     wire::{Incoming, take},
 };
 
@@ -24,6 +27,7 @@ pub(super) enum Event {
     Unregister(Incoming),
     Call(Incoming, AckSender),
     Result(Incoming, AckSender),
+    Resumed(Incoming, AckSender),
     Ping(AckSender),
     SessionAlive(Incoming),
     SessionEnd(Incoming),
@@ -36,11 +40,13 @@ pub(super) struct Connection {
     party: Party,
     rpc: Arc<Rpc>,
     gate: Gate<Event>,
+    /// For a client that can have offsets, as long as it is connected.
+    following: Mutex<Option<Following>>,
 }
 
 impl Connection {
     pub(super) fn new(identity: Identity, rpc: Arc<Rpc>) -> Self {
-        Self { party: rpc.party(&identity), identity, rpc, gate: Gate::new() }
+        Self { party: rpc.party(&identity), identity, rpc, gate: Gate::new(), following: Mutex::default() }
     }
 
     /// The rooms the socket is in from the start: what is broadcast to a user reaches it by one of them.
@@ -52,6 +58,11 @@ impl Connection {
             Client::Machine(machine) => room::machine(user, machine),
         };
         vec![room::user(user), scope]
+    }
+
+    /// Whether its broadcasts carry their offset.
+    pub(super) fn is_follower(&self) -> bool {
+        self.identity.capabilities.offsets
     }
 
     /// What other servers are told of it: all that its handshake said, but for the token.
@@ -71,6 +82,11 @@ impl Connection {
             || {
                 self.rpc.connect(socket, &self.party);
                 self.report_machine(socket, |machine| Activity::machine_came(machine, unix_ms()));
+                if self.is_follower() {
+                    let last_offset = self.identity.last_offset.as_deref();
+                    let following = follow(self.rpc.namespace(), socket, self.rooms(), last_offset);
+                    *lock(&self.following) = Some(following);
+                }
             },
             |event| self.handle(socket, event),
         );
@@ -84,11 +100,14 @@ impl Connection {
     }
 
     /// The socket is gone; its rooms are left by socketioxide.
-    pub(super) fn close(&self, socket: &SocketRef, reason: DisconnectReason) {
+    pub(super) fn close(&self, socket: &SocketRef, departure: Departure) {
         if self.gate.close() {
-            let departure = departure(reason);
+            *lock(&self.following) = None;
             let idle = self.rpc.disconnect(socket, &self.party, departure);
-            self.report_machine(socket, |machine| Activity::machine_went(machine, unix_ms(), idle, departure));
+            // A machine that has another connection is not gone.
+            if socket.extensions.get::<Superseded>().is_none() {
+                self.report_machine(socket, |machine| Activity::machine_went(machine, unix_ms(), idle, departure));
+            }
         }
     }
 
@@ -99,6 +118,7 @@ impl Connection {
             Event::Unregister(incoming) => return self.rpc.unregister(socket, party, method(incoming)),
             Event::Call(incoming, ack) => return self.rpc.call(socket, party, incoming, ack),
             Event::Result(incoming, ack) => return self.rpc.hand_in(socket, party, incoming, ack),
+            Event::Resumed(incoming, ack) => return self.rpc.resumed(socket, party, incoming, ack),
             Event::Ping(ack) => {
                 self.rpc.touch(socket, party);
                 return acknowledge(socket, ack, &serde_json::json!({}));
@@ -151,7 +171,7 @@ fn method(incoming: Incoming) -> Option<String> {
 
 /// What a disconnect says of where the client went. A client that leaves on purpose says so; a connection that merely ends,
 /// however gently, is that of a process that died or a network that changed.
-fn departure(reason: DisconnectReason) -> Departure {
+pub(super) fn departure(reason: DisconnectReason) -> Departure {
     match reason {
         DisconnectReason::ClientNSDisconnect => Departure::Closed,
         DisconnectReason::ServerNSDisconnect => Departure::Evicted,

@@ -3,18 +3,20 @@
 mod activity;
 mod connection;
 mod describe;
+mod follow;
 mod gate;
 
 use std::{future::ready, sync::Arc};
 
+use pointwork_core::decision::Departure;
 use socketioxide::{
     extract::{Event as Name, TryData},
     handler::ConnectHandler,
     socket::DisconnectReason,
 };
-use socketioxide_redis_streams::Namespace;
+use socketioxide_redis_streams::{FOLLOWERS_ROOM, Namespace};
 
-use self::connection::{Connection, Event};
+use self::connection::{Connection, Event, departure};
 use crate::{
     auth::Verifier,
     identity::{Handshake, identify},
@@ -59,7 +61,19 @@ pub fn describe_sockets(io: &SocketIo, namespace: &Namespace) {
     namespace.describe_sockets(move |socket| describe::describe(&io, socket));
 }
 
+/// The server is about to be closed, which ends connections without a word to their handlers: each is closed here before.
+pub fn leave(io: &SocketIo) {
+    for socket in io.of("/").map(|root| root.sockets()).unwrap_or_default() {
+        if let Some(connection) = socket.extensions.get::<Arc<Connection>>() {
+            connection.close(&socket, Departure::Drained);
+        }
+    }
+}
+
 fn set_up(socket: &SocketRef, connection: Arc<Connection>) {
+    if connection.is_follower() {
+        socket.join(FOLLOWERS_ROOM);
+    }
     // The room of its own id is how other servers of the cluster mean this socket alone.
     socket.join(socket.id.to_string());
     socket.join(connection.rooms());
@@ -75,7 +89,7 @@ fn set_up(socket: &SocketRef, connection: Arc<Connection>) {
     });
     let leaving = connection.clone();
     socket.on_disconnect(move |socket: SocketRef, reason: DisconnectReason| {
-        leaving.close(&socket, reason);
+        leaving.close(&socket, departure(reason));
         ready(())
     });
     socket.extensions.insert(connection);
@@ -88,6 +102,7 @@ fn event(name: &str, incoming: Incoming, ack: AckSender) -> Option<Event> {
         "rpc-unregister" => Event::Unregister(incoming),
         "rpc-call" => Event::Call(incoming, ack),
         "rpc-result" => Event::Result(incoming, ack),
+        "rpc-resumed" => Event::Resumed(incoming, ack),
         "ping" => Event::Ping(ack),
         "session-alive" => Event::SessionAlive(incoming),
         "session-end" => Event::SessionEnd(incoming),

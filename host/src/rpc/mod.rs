@@ -22,6 +22,7 @@ use std::{
     time::Duration,
 };
 
+pub(crate) use self::resume::{Resumed, Superseded};
 use self::{
     asked::Asked,
     held::{Held, Request},
@@ -221,6 +222,11 @@ impl Rpc {
         });
         self.replicas.gone(id(socket.id), departure);
         idle
+    }
+
+    /// The namespace of the clients, as the cluster sees it.
+    pub(crate) fn namespace(&self) -> &Arc<Namespace> {
+        &self.namespace
     }
 
     /// The other replicas.

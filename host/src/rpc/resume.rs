@@ -1,16 +1,24 @@
-//! Results that a daemon hands in by `rpc-result`, because the connection that brought it the request was lost.
+//! Daemons that go on with their calls after their connection was lost, on whatever replica they are then.
 //!
-//! A call lives at its caller's replica, and the daemon may be back at any: the call's id names the replica, which is asked to take
-//! the result. It is the daemon's to try again until it is told that the result was taken, or never will be.
+//! A call lives at its caller's replica, which its id names. By `rpc-result` a daemon hands a result in, and that replica is asked to
+//! take it; it is the daemon's to try again until it is told that the result was taken, or never will be. By `rpc-resumed` it says, when it is
+//! back, which requests of its former socket it has: all replicas are told, for each may have calls in flight to that socket. One
+//! has the socket itself, which may not know that nobody is there any more, and ends it.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    str::FromStr,
+    sync::Arc,
+};
 
-use pointwork_core::{CallId, call::message};
+use pointwork_core::{CallId, SocketId, call::message};
+use socketioxide::socket::Sid;
 
-use super::{Party, Rpc};
+use super::{Party, Rpc, id, shard::Seat};
 use crate::{
     deliver::acknowledge,
     io::{AckSender, SocketRef},
+    shed::cut_off,
     wire::{Answer, Incoming, take},
 };
 
@@ -91,6 +99,77 @@ impl Rpc {
     }
 }
 
+/// A daemon is back on another socket, and says which requests of its former one it has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Resumed {
+    pub(crate) user: Arc<str>,
+    pub(crate) old: SocketId,
+    pub(crate) new: SocketId,
+    /// By the replica of their callers.
+    pub(crate) has: BTreeMap<String, BTreeSet<CallId>>,
+}
+
+/// Says of a socket that its client has another one: its end is no news of the client.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Superseded;
+
+/// How many requests a daemon can have at once from all replicas, for all that is believed.
+const RESUMED_MAX: usize = 10_000;
+
+impl Rpc {
+    /// `rpc-resumed {socket, callIds}`, answered through `ack`.
+    pub fn resumed(self: &Arc<Self>, socket: &SocketRef, party: &Party, incoming: Incoming, ack: AckSender) {
+        self.touch(socket, party);
+        let resumed = match Resumed::of(incoming, party.user.clone(), id(socket.id)) {
+            Ok(resumed) => resumed,
+            Err(error) => return acknowledge(socket, ack, &Answer::error(error)),
+        };
+        // Before whatever the daemon registers next.
+        self.replicas.resumed(&resumed);
+        self.resume(&resumed);
+        acknowledge(socket, ack, &Answer::done());
+    }
+
+    /// A daemon is back, here or elsewhere.
+    pub(crate) fn resume(self: &Arc<Self>, resumed: &Resumed) {
+        let Resumed { user, old, new, has } = resumed;
+        if old == new {
+            return;
+        }
+        let none = BTreeSet::new();
+        let has = has.get(self.replicas.cluster().uid()).unwrap_or(&none);
+        let seat = self.drive_shard_aside(self.shard_of(user), |state, now| {
+            state.switchboard.handle_resumed(user, *old, *new, has, now);
+            let is_theirs = state.switchboard.directory().user(*old) == Some(user);
+            state.sockets.get(old).filter(|_| is_theirs).cloned()
+        });
+        if let Some(Seat::Here(socket)) = seat {
+            socket.extensions.insert(Superseded);
+            cut_off(&socket);
+        }
+    }
+}
+
+impl Resumed {
+    /// The error is what the daemon is told.
+    fn of(incoming: Incoming, user: Arc<str>, new: SocketId) -> Result<Self, String> {
+        let mut body = incoming.args.map_err(|unfit| unfit.to_string())?.into_first().unwrap_or(rmpv::Value::Nil);
+        let old = take(&mut body, "socket").and_then(|old| Some(id(Sid::from_str(old.as_str()?).ok()?)));
+        let old = old.ok_or("Invalid parameters: socket is required")?;
+        let Some(rmpv::Value::Array(calls)) = take(&mut body, "callIds") else {
+            return Err("Invalid parameters: callIds is required".to_owned());
+        };
+        if calls.len() > RESUMED_MAX {
+            return Err(message::TOO_MANY_CALLS.to_owned());
+        }
+        let mut has: BTreeMap<String, BTreeSet<CallId>> = BTreeMap::new();
+        for (owner, call) in calls.iter().filter_map(|call| named(call.as_str()?)) {
+            has.entry(owner).or_default().insert(call);
+        }
+        Ok(Self { user, old, new, has })
+    }
+}
+
 /// Takes what other replicas bring.
 pub(super) fn serve(rpc: &Arc<Rpc>) {
     let weak = Arc::downgrade(rpc);
@@ -122,14 +201,16 @@ impl HandedIn {
         let Some(rmpv::Value::String(id)) = take(&mut body, "callId") else {
             return Err("Invalid parameters: callId is required".to_owned());
         };
-        let named = id.as_str().and_then(|id| {
-            let (owner, call) = id.split_once('-')?;
-            let is_owner = owner.len() == 16 && owner.bytes().all(|byte| byte.is_ascii_hexdigit());
-            Some((is_owner.then(|| owner.to_owned())?, CallId(u64::from_str_radix(call, 16).ok()?)))
-        });
-        let (owner, call) = named.ok_or("Unknown call")?;
+        let (owner, call) = id.as_str().and_then(named).ok_or("Unknown call")?;
         Ok(Self { owner, call, result: take(&mut body, "result") })
     }
+}
+
+/// What an id names: the replica of a call, and the call.
+fn named(id: &str) -> Option<(String, CallId)> {
+    let (owner, call) = id.split_once('-')?;
+    let is_owner = owner.len() == 16 && owner.bytes().all(|byte| byte.is_ascii_hexdigit());
+    Some((is_owner.then(|| owner.to_owned())?, CallId(u64::from_str_radix(call, 16).ok()?)))
 }
 
 #[cfg(test)]
@@ -156,5 +237,23 @@ mod tests {
             assert_eq!(of(named(nonsense)), Err("Unknown call".to_owned()), "{nonsense:?}");
         }
         assert_eq!(of(rmpv::Value::Nil), Err("Invalid parameters: callId is required".to_owned()));
+    }
+
+    #[test]
+    fn a_daemon_that_is_back_names_its_former_socket_and_its_calls() {
+        let resumed = |socket: &str, calls: &[&str]| {
+            let calls = calls.iter().map(|call| (*call).into()).collect();
+            let body = vec![("socket".into(), socket.into()), ("callIds".into(), rmpv::Value::Array(calls))];
+            let incoming = Incoming { args: Ok(Args(vec![rmpv::Value::Map(body)])), bytes: 0 };
+            Resumed::of(incoming, "u".into(), SocketId(7))
+        };
+        let (one, other) = ("0123456789abcdef", "fedcba9876543210");
+        let calls = [format!("{one}-1"), format!("{other}-a"), format!("{one}-2"), "nonsense".to_owned()];
+        let calls: Vec<&str> = calls.iter().map(String::as_str).collect();
+        let Resumed { old, new, has, .. } = resumed("AAAAAAAAAAAAAAAB", &calls).unwrap();
+        assert_eq!((old.0.to_be_bytes(), new), (*b"AAAAAAAAAAAAAAAB", SocketId(7)));
+        let calls = |ids: &[u64]| ids.iter().map(|id| CallId(*id)).collect::<BTreeSet<_>>();
+        assert_eq!(has, BTreeMap::from([(one.to_owned(), calls(&[1, 2])), (other.to_owned(), calls(&[10]))]));
+        assert_eq!(resumed("of Node", &[]).unwrap_err(), "Invalid parameters: socket is required");
     }
 }

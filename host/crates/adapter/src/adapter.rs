@@ -30,9 +30,9 @@ use crate::wire::{Body, Broadcast, DisconnectSockets, Options, RoomsChange};
 /// A socket joins the room of its own id if other servers are to exclude it or to address it among other rooms
 /// (`socket.join(socket.id)` when it connects); addressed alone it is found without.
 pub struct RedisStreamsAdapter<E> {
-    local: Arc<CoreLocalAdapter<E>>,
-    namespace: Arc<Namespace>,
-    is_alone: bool,
+    pub(crate) local: Arc<CoreLocalAdapter<E>>,
+    pub(crate) namespace: Arc<Namespace>,
+    pub(crate) is_alone: bool,
 }
 
 impl<E> DefinedAdapter for RedisStreamsAdapter<E> {}
@@ -68,12 +68,7 @@ impl<E: SocketEmitter> CoreAdapter<E> for RedisStreamsAdapter<E> {
         packet: Packet,
         selected: BroadcastOptions,
     ) -> impl Future<Output = Result<(), BroadcastError>> + Send {
-        let published = self.publish(&selected, |opts| {
-            let packet = packet::encode(self.local.parser(), &packet)?;
-            Ok(Body::Broadcast(Broadcast { packet, request_id: None, opts }))
-        });
-        let delivered = self.local.broadcast(packet, selected).map_err(BroadcastError::from);
-        ready(delivered.and(published.map_err(|error| BroadcastError::Adapter(error.into()))))
+        ready(self.emit(packet, selected))
     }
 
     async fn broadcast_with_ack(
@@ -184,7 +179,7 @@ impl<E: SocketEmitter> RedisStreamsAdapter<E> {
             return Ok(());
         }
         let Some(opts) = to_wire(selected) else { return Ok(()) };
-        body(opts).and_then(|body| self.namespace.append(body)).inspect_err(|error| untold("stream", error))
+        body(opts).and_then(|body| self.namespace.append(body, None)).inspect_err(|error| untold("stream", error))
     }
 
     /// Asks other servers, or their `owner` alone, for acks. The request and how many servers got it; `None` if there are none.
@@ -214,7 +209,7 @@ impl<E: SocketEmitter> RedisStreamsAdapter<E> {
     }
 }
 
-fn untold(medium: &'static str, error: &ClusterError) {
+pub(crate) fn untold(medium: &'static str, error: &ClusterError) {
     metrics::counter!("adapter_publish_failed_total", "medium" => medium).increment(1);
     tracing::debug!(%error, "other servers were not told");
 }

@@ -21,6 +21,9 @@ impl Args {
     }
 }
 
+/// The same, of arguments that are somebody else's.
+pub(crate) struct Spread<'a>(pub(crate) &'a [Value]);
+
 /// Socketioxide spreads what is (de)serialized as a tuple over the arguments, and treats all else as the first of them.
 impl<'de> Deserialize<'de> for Args {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -44,8 +47,14 @@ impl<'de> Deserialize<'de> for Args {
 
 impl Serialize for Args {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Spread(&self.0).serialize(serializer)
+    }
+}
+
+impl Serialize for Spread<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut tuple = serializer.serialize_tuple(self.0.len())?;
-        for arg in &self.0 {
+        for arg in self.0 {
             tuple.serialize_element(arg)?;
         }
         tuple.end()

@@ -15,8 +15,10 @@ use crate::namespace::Namespace;
 use crate::outbox::{Letter, Outbox};
 use crate::peers::{PeerEvent, Peers, Timing};
 use crate::recall::Served;
+use crate::replay::Unsent;
 use crate::requests::Requests;
 use crate::settings::Settings;
+use crate::tail::Tail;
 use crate::transport::{Outgoing, Transport};
 use crate::wire::{Body, Channels, Message, Other, pubsub, stream::Entry};
 use crate::{beat, reader, subscriber, writer};
@@ -49,6 +51,8 @@ pub(crate) struct Inner {
     pub(crate) settings: Settings,
     /// Nothing when the replica is alone.
     shared: Option<Shared>,
+    /// What the stream brought last, and who follows it.
+    pub(crate) tail: Tail,
     namespaces: RwLock<HashMap<String, Arc<Namespace>>>,
     listener: OnceLock<Arc<dyn Listener>>,
 }
@@ -86,6 +90,12 @@ impl Cluster {
         Self::build(Some(transport), settings)
     }
 
+    /// A replica without others, of which some of the settings count: how much is kept for sockets that follow.
+    #[must_use]
+    pub fn alone_with(settings: Settings) -> Self {
+        Self::build(None, settings)
+    }
+
     fn build(transport: Option<Arc<dyn Transport>>, settings: Settings) -> Self {
         let uid = format!("{:016x}", fastrand::u64(..));
         let timing = Timing {
@@ -108,7 +118,8 @@ impl Cluster {
             started: Instant::now(),
         });
         let (namespaces, listener) = (RwLock::default(), OnceLock::new());
-        Cluster(Arc::new(Inner { uid, settings, shared, namespaces, listener }))
+        let tail = Tail::new(&settings, shared.is_none());
+        Cluster(Arc::new(Inner { uid, settings, shared, tail, namespaces, listener }))
     }
 
     /// Who is told of peers and notes. Only the first one counts, and it is to be given before [`Cluster::start`].
@@ -190,8 +201,10 @@ impl Cluster {
     /// What this replica shares of a namespace.
     #[must_use]
     pub fn namespace(&self, path: &str) -> Arc<Namespace> {
-        let made = || Arc::new(Namespace::new(path, &self.0));
-        write(&self.0.namespaces).entry(path.to_owned()).or_insert_with(made).clone()
+        let mut namespaces = write(&self.0.namespaces);
+        let number = namespaces.len() as u64;
+        let made = || Arc::new(Namespace::new(path, number, &self.0));
+        namespaces.entry(path.to_owned()).or_insert_with(made).clone()
     }
 
     /// Tells all peers (`None`) or one something of the application's own, which their [`Listener`] gets in the order told. Node's
@@ -242,11 +255,11 @@ impl Inner {
         let Some(shared) = &self.shared else { return Ok(()) };
         let payload = pubsub::encode(&self.message(nsp, body), &self.settings.limits)?;
         let outgoing = Outgoing::Publish { channel: channel.into(), payload: payload.into() };
-        Ok(shared.outbox.push(Letter { outgoing, request })?)
+        Ok(shared.outbox.push(Letter { outgoing, request, unsent: None })?)
     }
 
-    /// Appends a message to the stream.
-    pub(crate) fn append(&self, nsp: &str, body: Body) -> Result<(), ClusterError> {
+    /// Appends a message to the stream. `unsent` is what followers here get if it turns out that it did not get there.
+    pub(crate) fn append(&self, nsp: &str, body: Body, unsent: Option<Box<Unsent>>) -> Result<(), ClusterError> {
         let Some(shared) = &self.shared else { return Ok(()) };
         let entry = Entry::encode(&self.message(nsp, body), &self.settings.limits)?;
         let outgoing = Outgoing::Append {
@@ -254,7 +267,7 @@ impl Inner {
             fields: entry.fields().map(|(name, value)| (name, value.into_owned())).collect(),
             len_max: self.settings.stream_len_max,
         };
-        Ok(shared.outbox.push(Letter { outgoing, request: None })?)
+        Ok(shared.outbox.push(Letter { outgoing, request: None, unsent })?)
     }
 
     fn message(&self, nsp: &str, body: Body) -> Message {

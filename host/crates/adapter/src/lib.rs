@@ -18,6 +18,7 @@
 //! - [`RedisStreamsAdapter`] is socketioxide's adapter, and [`Cluster`] what a replica's namespaces share: its tasks, its peers, its
 //!   link to Redis. [`Namespace`] asks other servers what socketioxide's API has no words for.
 //! - [`Listener`] follows the cluster: which replicas of this kind live, what they note to each other.
+//! - [`Namespace::follow`]: a socket gets each broadcast with its offset, and what it missed while it was away.
 //! - [`transport`]: what is needed of Redis, by fred or in memory.
 //! - [`wire`]: the messages, their encoding, and the names of streams and channels. Pure: no I/O, no clock, no randomness.
 //!
@@ -33,31 +34,51 @@
 //! Broadcasts survive a Redis that is away for less than it takes to trim the stream, as far as they got into it; what was trimmed
 //! or emptied before it was read is counted and told to the [`Listener`]. What goes by PUB/SUB is lost with the link: open requests
 //! are told so. Local sockets get everything in any case.
+//!
+//! # Sockets that follow
+//! A socket whose client keeps the offset of what it saw last is followed for, as an application of the [`Follower`] sees fit. Broadcasts
+//! come to it from the stream alone, also those of its own replica, in the stream's order, so that its last offset says all. When its
+//! client comes back, to whichever replica, it gets what its rooms missed, once and in order, or is told that this cannot be had
+//! ([`Gap`]). Each replica remembers the stream's last entries from its first follower on, and reads older ones once for all that wait.
+//! A replica that is alone gives offsets of its own and remembers as much.
+//!
+//! A broadcast that does not get into the stream is known to its own replica alone: its followers there get it without an offset, and a
+//! gap. Nobody else hears of it.
 
 #![forbid(unsafe_code)]
 
 mod acks;
 mod adapter;
+mod alone;
 mod args;
 mod ask;
 mod beat;
+mod broadcast;
 mod cluster;
 mod cursor;
+mod deliver;
 mod error;
+mod event;
+mod follow;
+mod followers;
 mod listener;
 mod local;
 mod lock;
+mod log;
 mod namespace;
 mod outbox;
 mod packet;
 mod peers;
 mod reader;
 mod recall;
+mod recovery;
+mod replay;
 mod requests;
 mod select;
 mod serve;
 mod settings;
 mod subscriber;
+mod tail;
 pub mod transport;
 mod trouble;
 pub mod wire;
@@ -69,6 +90,7 @@ pub use args::Args;
 pub use ask::{Answers, RequestFailed, SocketRequest};
 pub use cluster::{Cluster, NOTE_MIN, Standing};
 pub use error::ClusterError;
+pub use follow::{FOLLOWERS_ROOM, Follower, Following, Gap};
 pub use listener::Listener;
 pub use namespace::{AnswerEvent, Describe, Description, Namespace};
 pub use outbox::OutboxError;

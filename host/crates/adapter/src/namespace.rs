@@ -12,12 +12,15 @@ use crate::error::ClusterError;
 use crate::local::Local;
 use crate::lock::{read, write};
 use crate::recall::Serving;
+use crate::replay::Unsent;
 use crate::serve;
 use crate::wire::{Body, Channels, Message};
 
 /// A namespace of this replica, as the cluster sees it.
 pub struct Namespace {
     path: String,
+    /// Among those of this replica; it is never another's.
+    number: u64,
     inner: Weak<Inner>,
     channels: Channels,
     local: RwLock<Option<Arc<dyn Local>>>,
@@ -48,9 +51,10 @@ impl Default for Description {
 }
 
 impl Namespace {
-    pub(crate) fn new(path: &str, inner: &Arc<Inner>) -> Self {
+    pub(crate) fn new(path: &str, number: u64, inner: &Arc<Inner>) -> Self {
         Namespace {
             path: path.to_owned(),
+            number,
             inner: Arc::downgrade(inner),
             channels: Channels::new(&inner.settings.channel_prefix, path, &inner.uid),
             local: RwLock::new(None),
@@ -79,6 +83,7 @@ impl Namespace {
     pub(crate) fn open(&self, local: Arc<dyn Local>) {
         *write(&self.local) = Some(local);
         if let Some(inner) = self.inner() {
+            inner.tail.forget();
             beat::attach(inner, self.channels.clone());
         }
     }
@@ -106,6 +111,14 @@ impl Namespace {
         self.inner.upgrade()
     }
 
+    pub(crate) fn weak_inner(&self) -> Weak<Inner> {
+        self.inner.clone()
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     pub(crate) fn local(&self) -> Option<Arc<dyn Local>> {
         read(&self.local).clone()
     }
@@ -125,8 +138,8 @@ impl Namespace {
     }
 
     /// Appends to the stream; nothing happens when the replica is alone.
-    pub(crate) fn append(&self, body: Body) -> Result<(), ClusterError> {
-        self.inner().map_or(Ok(()), |inner| inner.append(&self.path, body))
+    pub(crate) fn append(&self, body: Body, unsent: Option<Box<Unsent>>) -> Result<(), ClusterError> {
+        self.inner().map_or(Ok(()), |inner| inner.append(&self.path, body, unsent))
     }
 
     /// Publishes to every server (`None`) or to one.

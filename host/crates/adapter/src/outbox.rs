@@ -7,13 +7,13 @@ use thiserror::Error;
 use tokio::sync::Notify;
 
 use crate::lock::lock;
+use crate::replay::Unsent;
 use crate::transport::Outgoing;
 
 /// How many messages go to Redis together.
 const BATCH_MAX: usize = 256;
 
 /// The outbox.
-#[derive(Debug)]
 pub(crate) struct Outbox {
     queue: Mutex<Queue>,
     filled: Notify,
@@ -21,7 +21,7 @@ pub(crate) struct Outbox {
     bytes_max: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Queue {
     letters: VecDeque<Letter>,
     bytes: usize,
@@ -29,11 +29,12 @@ struct Queue {
 }
 
 /// A message on its way.
-#[derive(Debug)]
 pub(crate) struct Letter {
     pub(crate) outgoing: Outgoing,
     /// The request that fails if this cannot be sent.
     pub(crate) request: Option<String>,
+    /// The broadcast that followers here get at once if this does not get into the stream.
+    pub(crate) unsent: Option<Box<Unsent>>,
 }
 
 /// Why a message was not taken.
@@ -107,7 +108,7 @@ mod tests {
 
     fn letter(payload: &'static str) -> Letter {
         let outgoing = Outgoing::Publish { channel: "c".into(), payload: payload.into() };
-        Letter { outgoing, request: None }
+        Letter { outgoing, request: None, unsent: None }
     }
 
     async fn taken(outbox: &Outbox) -> usize {

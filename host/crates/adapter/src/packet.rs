@@ -5,7 +5,7 @@ use socketioxide_core::packet::{Packet, PacketData};
 use socketioxide_core::parser::{Parse, ParserError};
 use socketioxide_core::{Str, Value as Encoded};
 
-use crate::args::Args;
+use crate::args::{Args, Spread};
 use crate::wire::{self, value::dates_to_text};
 
 /// An event as the wire carries it: its name, then its arguments.
@@ -20,22 +20,32 @@ pub(crate) fn encode(parser: impl Parse, packet: &Packet) -> Result<wire::Packet
     Ok(wire::Packet::event(&name, args))
 }
 
-/// An event of the wire as socketioxide delivers it; `None` when it is none, which is counted. Dates become the text that JSON
-/// has for them.
-pub(crate) fn decode(parser: impl Parse, nsp: &Str, packet: wire::Packet) -> Option<Packet> {
-    let mut data = packet.data;
-    data.iter_mut().for_each(dates_to_text);
-    let mut args = data.into_iter();
-    let encoded = match args.next() {
-        Some(Value::String(name)) if packet.packet_type == wire::Packet::EVENT => {
-            name.as_str().and_then(|name| parser.encode_value(&Args(args.collect()), Some(name)).ok())
+/// An event of the wire as socketioxide delivers it; `None` when it is none, which is counted.
+pub(crate) fn decode(parser: impl Parse, nsp: &Str, mut packet: wire::Packet) -> Option<Packet> {
+    event(parser, &mut packet).map(|data| Packet::event(nsp.clone(), data))
+}
+
+/// The same with one argument more, without the rest of the packet; the event itself is left as it was.
+pub(crate) fn decode_with(parser: impl Parse, packet: &mut wire::Packet, last: Value) -> Option<Encoded> {
+    packet.data.push(last);
+    let data = event(parser, packet);
+    packet.data.pop();
+    data
+}
+
+/// Dates become the text that JSON has for them.
+fn event(parser: impl Parse, packet: &mut wire::Packet) -> Option<Encoded> {
+    packet.data.iter_mut().for_each(dates_to_text);
+    let encoded = match packet.data.split_first() {
+        Some((Value::String(name), args)) if packet.packet_type == wire::Packet::EVENT => {
+            name.as_str().and_then(|name| parser.encode_value(&Spread(args), Some(name)).ok())
         }
         _ => None,
     };
     if encoded.is_none() {
         metrics::counter!("adapter_malformed_total", "medium" => "packet").increment(1);
     }
-    Some(Packet::event(nsp.clone(), encoded?))
+    encoded
 }
 
 /// The first argument of an ack, nil when it has none.

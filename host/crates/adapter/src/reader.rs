@@ -6,9 +6,14 @@ use tokio::time::{Duration, Instant, sleep};
 
 use crate::cluster::{Inner, Shared};
 use crate::cursor::{Cursor, Finding};
-use crate::transport::{StreamEntry, TransportError};
+use crate::event::is_followed;
+use crate::follow::Gap;
+use crate::log;
+use crate::namespace::Namespace;
+use crate::transport::{EntryId, StreamEntry, TransportError};
 use crate::trouble::Trouble;
 use crate::wire::stream::Entry;
+use crate::wire::{Body, DecodeError, Message};
 
 /// The longest pause after an error.
 const PAUSE_MAX: Duration = Duration::from_millis(500);
@@ -20,7 +25,7 @@ pub(crate) async fn run(inner: Arc<Inner>) {
     let Some(shared) = inner.shared() else { return };
     let mut pause = PAUSE_MIN;
     let mut trouble = Trouble::with("read the stream");
-    let mut reader = Reader { inner: &inner, shared, cursor: None, looked: None };
+    let mut reader = Reader { inner: &inner, shared, cursor: None, looked: None, is_again: false };
     while !*shared.stop.borrow() {
         match reader.turn().await {
             Ok(()) => {
@@ -45,6 +50,8 @@ struct Reader<'a> {
     cursor: Option<Cursor>,
     /// When the stream was last compared with the cursor; unknown after whatever may have lost entries.
     looked: Option<Instant>,
+    /// What was read last was found behind a gap, and is read once more.
+    is_again: bool,
 }
 
 impl Reader<'_> {
@@ -53,70 +60,122 @@ impl Reader<'_> {
         let (stream, settings) = (&self.inner.settings.stream_name, &self.inner.settings);
         let is_due = self.looked.is_none_or(|looked| looked.elapsed() >= settings.read_block);
         if is_due || self.cursor.is_none() {
-            let extent = self.shared.transport.extent(stream).await?;
-            self.looked = Some(Instant::now());
-            match &mut self.cursor {
-                Some(cursor) => self.inner.report(cursor.compare(&extent)),
-                None => self.cursor = Some(Cursor::at_the_end(&extent)),
-            }
+            self.look().await?;
         }
-        let Some(cursor) = &mut self.cursor else { return Ok(()) };
-        let read = self.shared.transport.read(stream, cursor.at(), settings.read_count, settings.read_block);
-        let entries = read.await?;
-        if entries.len() as u64 >= settings.read_count {
+        let Some(at) = self.cursor.as_ref().map(Cursor::at) else { return Ok(()) };
+        let entries = self.shared.transport.read(stream, at, settings.read_count, settings.read_block).await?;
+        // Never is a stream trimmed to less than this: with fewer entries behind the cursor, none can be missing.
+        let may_have_gap = entries.len() as u64 >= settings.read_count.min(settings.stream_len_max);
+        // Whoever follows must hear of a gap before what is behind it; these entries are read once more then. Not twice in a row,
+        // though: where more is added than can be read, some of it is to be taken.
+        if may_have_gap && !self.is_again && self.look().await? != Finding::Whole {
+            self.is_again = true;
+            return Ok(());
+        }
+        self.is_again = false;
+        if may_have_gap {
             // There is more, and it is being trimmed while it is read.
             self.looked = None;
         }
         for entry in entries {
-            cursor.read(entry.id);
+            if let Some(cursor) = &mut self.cursor {
+                cursor.read(entry.id);
+            }
             self.inner.take_entry(entry);
         }
         Ok(())
     }
+
+    /// Compares the stream with the cursor, and begins at its end where there is none.
+    async fn look(&mut self) -> Result<Finding, TransportError> {
+        let extent = self.shared.transport.extent(&self.inner.settings.stream_name).await?;
+        self.looked = Some(Instant::now());
+        let Some(cursor) = &mut self.cursor else {
+            self.cursor = Some(Cursor::at_the_end(&extent));
+            self.inner.tail.start(extent.last);
+            return Ok(Finding::Whole);
+        };
+        let finding = cursor.compare(&extent);
+        self.inner.report(finding, cursor.at());
+        Ok(finding)
+    }
 }
 
 impl Inner {
-    fn report(&self, finding: Finding) {
-        let missed = match finding {
+    fn report(&self, finding: Finding, at: EntryId) {
+        let (missed, gap) = match finding {
             Finding::Whole => return,
             Finding::Trimmed { entries } => {
                 metrics::counter!("adapter_stream_gaps_total").increment(1);
                 metrics::counter!("adapter_stream_missed_total").increment(entries);
                 tracing::warn!(entries, "the stream was trimmed before it was read: entries are lost");
-                Some(entries)
+                (Some(entries), Gap::Trimmed)
             }
             Finding::Reset => {
                 metrics::counter!("adapter_stream_resets_total").increment(1);
                 tracing::warn!("the stream is not the one that was read: it was emptied, or an older copy took over");
-                None
+                (None, Gap::Unknown)
             }
         };
+        self.tail.lost(gap, at);
         if let Some(listener) = self.listener() {
             listener.missed(missed);
         }
     }
 
     fn take_entry(self: &Arc<Self>, entry: StreamEntry) {
-        let limits = &self.settings.limits;
         let id = entry.id;
-        let head = match Entry::from_fields(entry.fields, limits) {
-            Ok(head) if head.uid == self.uid => return,
-            head => head,
-        };
-        metrics::counter!("adapter_received_total", "medium" => "stream").increment(1);
-        // The data of a namespace that is not there is not read.
-        let found = head.map(|head| (self.find(&head.nsp), head));
-        let message = match found {
-            Ok((Some(namespace), head)) => head.decode(limits).map(|message| (namespace, message)),
-            Ok((None, _)) => return,
-            Err(error) => Err(error),
-        };
-        match message {
-            Ok((namespace, message)) => namespace.take(message),
-            Err(error) => {
-                metrics::counter!("adapter_malformed_total", "medium" => "stream").increment(1);
-                tracing::debug!(%error, %id, "an entry of the stream is malformed");
+        let head = Entry::from_fields(entry.fields, &self.settings.limits);
+        let is_own = head.as_ref().is_ok_and(|head| head.uid == self.uid);
+        let is_passed = self.tail.pass(id);
+        if is_own && is_passed {
+            return;
+        }
+        if !is_own {
+            metrics::counter!("adapter_received_total", "medium" => "stream").increment(1);
+        }
+        let found = self.read_entry(head).unwrap_or_else(|error| {
+            metrics::counter!("adapter_malformed_total", "medium" => "stream").increment(1);
+            tracing::debug!(%error, %id, "an entry of the stream is malformed");
+            None
+        });
+        match found {
+            Some((namespace, Message { body: Body::Broadcast(mut broadcast), .. })) if is_followed(&broadcast) => {
+                if !is_passed {
+                    self.tail.push(id, Some(&namespace), namespace.event(&mut broadcast, id));
+                }
+                if let Some(local) = namespace.local().filter(|_| !is_own) {
+                    local.broadcast(broadcast.packet, &broadcast.opts, false);
+                }
+            }
+            found => {
+                if !is_passed {
+                    self.tail.push(id, None, None);
+                }
+                if let Some((namespace, message)) = found.filter(|_| !is_own) {
+                    namespace.take(message);
+                }
             }
         }
+    }
+
+    /// What is kept of an entry that comes before all that was read.
+    pub(crate) fn kept(&self, entry: StreamEntry) -> log::Entry {
+        let id = entry.id;
+        let head = Entry::from_fields(entry.fields, &self.settings.limits);
+        let event = match self.read_entry(head) {
+            Ok(Some((namespace, Message { body: Body::Broadcast(mut broadcast), .. }))) if is_followed(&broadcast) => {
+                namespace.event(&mut broadcast, id)
+            }
+            _ => None,
+        };
+        log::Entry { id, event }
+    }
+
+    /// The data of a namespace that is not there is not read.
+    fn read_entry(&self, head: Result<Entry, DecodeError>) -> Result<Option<(Arc<Namespace>, Message)>, DecodeError> {
+        let head = head?;
+        let Some(namespace) = self.find(&head.nsp) else { return Ok(None) };
+        Ok(Some((namespace, head.decode(&self.settings.limits)?)))
     }
 }

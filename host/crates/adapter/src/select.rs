@@ -6,6 +6,7 @@ use std::str::FromStr;
 use socketioxide_core::Sid;
 use socketioxide_core::adapter::{BroadcastFlags, BroadcastOptions, CoreLocalAdapter, SocketEmitter};
 
+use crate::follow::FOLLOWERS_ROOM;
 use crate::wire::{Flags, Options};
 
 /// The local sockets that another server means. No rooms mean everyone.
@@ -31,6 +32,16 @@ pub(crate) fn from_wire<E: SocketEmitter>(local: &CoreLocalAdapter<E>, opts: &Op
         _ => {}
     }
     selected
+}
+
+/// Leaves out who follows the stream and gets it from there.
+pub(crate) fn spare_followers<E: SocketEmitter>(local: &CoreLocalAdapter<E>, selected: &mut BroadcastOptions) {
+    selected.except.push(Cow::Borrowed(FOLLOWERS_ROOM));
+    // One socket that is meant alone is sent to whatever is excepted.
+    let is_alone = selected.rooms.is_empty() && !selected.has_flag(BroadcastFlags::Broadcast);
+    if is_alone && selected.sid.is_some_and(|sid| local.socket_rooms(sid).contains(FOLLOWERS_ROOM)) {
+        selected.sid = None;
+    }
 }
 
 /// What other servers are to be told; `None` when nobody is meant. A set of rooms that came out empty is nobody, and must never be

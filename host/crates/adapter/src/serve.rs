@@ -18,7 +18,9 @@ use crate::wire::{
 pub(crate) fn message(namespace: &Arc<Namespace>, local: &Arc<dyn Local>, message: Message) {
     let from = message.uid;
     match message.body {
-        Body::Broadcast(Broadcast { packet, request_id: None, opts }) => local.broadcast(packet, &opts),
+        Body::Broadcast(Broadcast { packet, request_id: None, opts }) => {
+            local.broadcast(packet, &opts, true);
+        }
         Body::Broadcast(Broadcast { packet, request_id: Some(request_id), opts }) => {
             let timeout = opts.flags.timeout_ms().map(Duration::from_millis);
             let (client_count, acks) = local.broadcast_with_ack(packet, &opts, timeout);

@@ -32,6 +32,13 @@ pub struct Settings {
     pub outbox_bytes_max: usize,
     /// How many requests may be open at once.
     pub requests_max: usize,
+    /// How many of the stream's last entries are kept for sockets that follow it; twice as many while some are fetched that were
+    /// away for longer.
+    pub log_entries_max: usize,
+    /// How many bytes the broadcasts among them may have together, as they are sent to clients.
+    pub log_bytes_max: usize,
+    /// How many broadcasts a socket is sent at most of what it missed. Its buffer must have room for them.
+    pub recover_events_max: usize,
     /// The bounds of messages.
     pub limits: Limits,
 }
@@ -51,6 +58,9 @@ impl Default for Settings {
             outbox_messages_max: 65_536,
             outbox_bytes_max: 64 << 20,
             requests_max: 65_536,
+            log_entries_max: 50_000,
+            log_bytes_max: 64 << 20,
+            recover_events_max: 4_000,
             limits: Limits::default(),
         }
     }

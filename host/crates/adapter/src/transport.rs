@@ -33,6 +33,15 @@ pub trait Transport: Send + Sync + 'static {
         block: Duration,
     ) -> Pending<'a, Result<Vec<StreamEntry>, TransportError>>;
 
+    /// The last `count` entries up to `last`, which is one of them if it is there, in the stream's order: fewer only where the stream
+    /// begins.
+    fn range<'a>(
+        &'a self,
+        stream: &'a str,
+        last: EntryId,
+        count: u64,
+    ) -> Pending<'a, Result<Vec<StreamEntry>, TransportError>>;
+
     /// How far a stream reaches; of one that does not exist, [`Extent::default`].
     fn extent<'a>(&'a self, stream: &'a str) -> Pending<'a, Result<Extent, TransportError>>;
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::cluster::{Inner, Shared};
+use crate::replay::Unsent;
 use crate::transport::{Outgoing, TransportError};
 use crate::trouble::Trouble;
 
@@ -21,24 +22,37 @@ pub(crate) async fn run(inner: Arc<Inner>) {
         if letters.is_empty() {
             return;
         }
-        let (batch, requests): (Vec<_>, Vec<_>) =
-            letters.into_iter().map(|letter| (letter.outgoing, letter.request)).unzip();
-        let kinds: Vec<&str> = batch.iter().map(kind).collect();
+        let mut batch = Vec::with_capacity(letters.len());
+        let sent: Vec<_> = letters
+            .into_iter()
+            .map(|letter| {
+                let sent = Sent { kind: kind(&letter.outgoing), request: letter.request, unsent: letter.unsent };
+                batch.push(letter.outgoing);
+                sent
+            })
+            .collect();
         let results = shared.transport.send(batch).await;
-        for ((kind, request), result) in kinds.into_iter().zip(requests).zip(results) {
-            let trouble = if kind == CHANNEL { &mut channel } else { &mut stream };
+        for (sent, result) in sent.into_iter().zip(results) {
+            let trouble = if sent.kind == CHANNEL { &mut channel } else { &mut stream };
             match result {
                 Ok(()) => {
                     trouble.end();
-                    metrics::counter!("adapter_published_total", "medium" => kind).increment(1);
+                    metrics::counter!("adapter_published_total", "medium" => sent.kind).increment(1);
                 }
                 Err(error) => {
                     trouble.note(&error);
-                    failed(shared, kind, request.as_deref(), &error);
+                    failed(&inner, shared, &sent, &error);
                 }
             }
         }
     }
+}
+
+/// What is left of a letter when it was sent.
+struct Sent {
+    kind: &'static str,
+    request: Option<String>,
+    unsent: Option<Box<Unsent>>,
 }
 
 /// Waits until the writer has sent all.
@@ -46,13 +60,16 @@ pub(crate) async fn finished(shared: &Shared) {
     shared.stop.closed().await;
 }
 
-fn failed(shared: &Shared, kind: &'static str, request: Option<&str>, error: &TransportError) {
-    metrics::counter!("adapter_publish_failed_total", "medium" => kind).increment(1);
-    tracing::debug!(%error, kind, "a message did not get to Redis");
-    match request {
+fn failed(inner: &Inner, shared: &Shared, sent: &Sent, error: &TransportError) {
+    metrics::counter!("adapter_publish_failed_total", "medium" => sent.kind).increment(1);
+    tracing::debug!(%error, kind = sent.kind, "a message did not get to Redis");
+    if let Some(unsent) = &sent.unsent {
+        inner.tail.undelivered(unsent);
+    }
+    match &sent.request {
         Some(request) => shared.requests.fail(request),
         // An answer, a note, or a question about either.
-        None if kind == CHANNEL => shared.note_lost(),
+        None if sent.kind == CHANNEL => shared.note_lost(),
         None => {}
     }
 }

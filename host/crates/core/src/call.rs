@@ -182,6 +182,12 @@ pub(crate) struct Flight {
     pub(crate) sent: Time,
     /// The daemon may hand in its result after a reconnect.
     pub(crate) resumable: bool,
+    /// The connection that brought the request is given up by the daemon itself, which has the request and will hand the result
+    /// in: what becomes of that connection is no news.
+    pub(crate) is_resumed: bool,
+    /// The last registration that was there when it was sent: any later one may be the daemon's return, which often is known
+    /// before the end of its old connection.
+    pub(crate) registrations: u64,
     pub(crate) state: FlightState,
 }
 
@@ -200,8 +206,6 @@ pub(crate) enum FlightState {
 pub(crate) struct Doubt {
     pub(crate) cause: Departure,
     pub(crate) since: Time,
-    /// The last registration that was there when the doubt arose: any later one is a return.
-    pub(crate) registrations: u64,
     /// How often `presence` was asked about it.
     pub(crate) asks: u32,
     /// The question that is open, if it is asked rather than held.

@@ -145,7 +145,7 @@ pub struct Doubt {
     pub sent_ms: u32,
     /// The target can hand in a result after a reconnect.
     pub resumable: bool,
-    /// A daemon of the same user has registered the method since, and still has it.
+    /// A daemon of the same user has registered the method since the request was sent, and still has it.
     pub returned: bool,
     /// How often a daemon with this method left in the last hour.
     pub departures: u32,

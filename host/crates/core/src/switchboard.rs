@@ -37,7 +37,7 @@
 //! - **no-invented-success**: a `Result` is answered only with what a daemon answered to that call's request, or handed in
 //!   for it: one of the same user, of a request that was sent to a daemon that may.
 //! - **positive-evidence**: `TargetDisconnected` is answered only when the target has left the method's room, or its
-//!   replica fell silent, after the request was sent, and `presence` gave the call up. Proof that a target is gone is
+//!   replica fell silent, or it came back without the request, after that was sent, and `presence` gave the call up. Proof that a target is gone is
 //!   never taken back by less.
 //! - **unreachable-is-said**: `Unreachable` is answered only while the link to the other replicas is down, to a call
 //!   that nobody on this one could take, or after the host said that the call's answer is lost.

@@ -62,6 +62,15 @@ impl Redis {
         })
     }
 
+    async fn range_of(&self, stream: &str, last: EntryId, count: u64) -> Result<Vec<StreamEntry>, TransportError> {
+        let mut writer = self.writer.live()?;
+        let client = writer.client.clone();
+        let answer = client.xrevrange(stream, last.to_string(), "-", Some(count.max(1)));
+        let mut entries = reply::entries_of_one(writer.answer(answer).await?)?;
+        entries.reverse();
+        Ok(entries)
+    }
+
     async fn extent_of(&self, stream: &str) -> Result<Extent, TransportError> {
         let mut writer = self.writer.live()?;
         let client = writer.client.clone();
@@ -100,6 +109,15 @@ impl Transport for Redis {
         block: Duration,
     ) -> Pending<'a, Result<Vec<StreamEntry>, TransportError>> {
         Box::pin(self.reader.read(stream, after, count, block))
+    }
+
+    fn range<'a>(
+        &'a self,
+        stream: &'a str,
+        last: EntryId,
+        count: u64,
+    ) -> Pending<'a, Result<Vec<StreamEntry>, TransportError>> {
+        Box::pin(self.range_of(stream, last, count))
     }
 
     fn extent<'a>(&'a self, stream: &'a str) -> Pending<'a, Result<Extent, TransportError>> {

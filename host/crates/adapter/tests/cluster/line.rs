@@ -16,6 +16,15 @@ pub(crate) struct Line {
     connection: Arc<MemoryConnection>,
     subscriber: Arc<MemoryConnection>,
     hung: watch::Sender<bool>,
+    late: watch::Sender<Vec<Answer>>,
+}
+
+/// Whose answers can be late.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Answer {
+    Read,
+    Range,
+    Extent,
 }
 
 impl Line {
@@ -25,6 +34,7 @@ impl Line {
             connection: Arc::new(redis.connect()),
             subscriber: Arc::new(redis.connect()),
             hung: watch::Sender::new(false),
+            late: watch::Sender::new(Vec::new()),
         }
     }
 
@@ -51,6 +61,21 @@ impl Line {
 
     pub(crate) fn set_hung(&self, hung: bool) {
         self.hung.send_replace(hung);
+    }
+
+    /// The answers to these are on their way, until others are named.
+    pub(crate) fn set_late(&self, answers: &[Answer]) {
+        self.late.send_replace(answers.to_vec());
+    }
+
+    /// An answer that may be late.
+    fn answered<'a, T: Send + 'a>(&'a self, answer: Answer, doing: Pending<'a, T>) -> Pending<'a, T> {
+        let doing = self.held(doing);
+        Box::pin(async move {
+            let result = doing.await;
+            self.late.subscribe().wait_for(|late| !late.contains(&answer)).await.unwrap();
+            result
+        })
     }
 
     /// The result of something, held back while the process hangs.
@@ -80,11 +105,20 @@ impl Transport for Line {
         count: u64,
         block: Duration,
     ) -> Pending<'a, Result<Vec<StreamEntry>, TransportError>> {
-        self.held(self.connection.read(stream, after, count, block))
+        self.answered(Answer::Read, self.connection.read(stream, after, count, block))
+    }
+
+    fn range<'a>(
+        &'a self,
+        stream: &'a str,
+        last: EntryId,
+        count: u64,
+    ) -> Pending<'a, Result<Vec<StreamEntry>, TransportError>> {
+        self.answered(Answer::Range, self.connection.range(stream, last, count))
     }
 
     fn extent<'a>(&'a self, stream: &'a str) -> Pending<'a, Result<Extent, TransportError>> {
-        self.held(self.connection.extent(stream))
+        self.answered(Answer::Extent, self.connection.extent(stream))
     }
 
     fn subscribe(&self, channels: Vec<String>) -> Pending<'_, Result<(), TransportError>> {

@@ -29,6 +29,33 @@ pub(crate) async fn a_read_of_nothing_is_empty(rig: &mut impl Rig) {
     assert_eq!(read(&*transport, "s", last, 10).await, []);
 }
 
+pub(crate) async fn a_range_is_the_last_entries_up_to_one(rig: &mut impl Rig) {
+    let transport = connected(rig).await;
+    let range = async |last, count| within(transport.range("s", last, count)).await.unwrap();
+    let end = EntryId { ms: u64::MAX, seq: u64::MAX };
+    assert_eq!(range(end, 10).await, [], "of a stream that does not exist");
+    send(&*transport, ["a", "b", "c", "d", "e"].map(|text| entry("s", text)).into()).await;
+    let all = read(&*transport, "s", EntryId::default(), 10).await;
+    assert_eq!(range(end, 10).await, all);
+    assert_eq!(range(all[3].id, 2).await, all[2..4]);
+    assert_eq!(range(all[1].id, 3).await, all[..2], "fewer where the stream begins");
+    let EntryId { ms, seq } = all[0].id;
+    let before = if seq > 0 { EntryId { ms, seq: seq - 1 } } else { EntryId { ms: ms - 1, seq: u64::MAX } };
+    assert_eq!(range(before, 3).await, []);
+}
+
+pub(crate) async fn a_range_does_not_wait_for_a_read_that_blocks(rig: &mut impl Rig) {
+    let transport = connected(rig).await;
+    send(&*transport, vec![entry("s", "a")]).await;
+    let last = within(transport.extent("s")).await.unwrap().last;
+    let blocked = transport.read("s", last, 10, AT_LAST);
+    tokio::select! {
+        biased;
+        read = blocked => panic!("{read:?}"),
+        range = within(transport.range("s", last, 10)) => assert_eq!(texts(&range.unwrap()), ["a"]),
+    }
+}
+
 pub(crate) async fn a_blocked_read_wakes(rig: &mut impl Rig) {
     let [one, other] = [connected(rig).await, connected(rig).await];
     let read = one.read("s", EntryId::default(), 10, AT_LAST);
@@ -76,6 +103,7 @@ pub(crate) async fn a_restart_is_told_and_subscriptions_survive_it(rig: &mut imp
     })
     .await;
     assert!(is_disconnected(&one.extent("s").await));
+    assert!(is_disconnected(&one.range("s", EntryId::default(), 1).await));
     assert!(is_disconnected(&one.subscribers(names(&["a"])).await));
     assert!(is_disconnected(&other.subscribe(names(&["b"])).await), "it cannot be confirmed, but is wanted");
 
@@ -108,6 +136,7 @@ pub(crate) async fn a_closed_connection_stays_closed(rig: &mut impl Rig) {
     assert_eq!(one.send(vec![message("a", "m"), entry("s", "m")]).await, vec![Err(TransportError::Closed); 2]);
     assert_eq!(one.read("s", EntryId::default(), 1, AT_LAST).await, Err(TransportError::Closed));
     assert_eq!(one.extent("s").await, Err(TransportError::Closed));
+    assert_eq!(one.range("s", EntryId::default(), 1).await, Err(TransportError::Closed));
     assert_eq!(one.subscribe(names(&["a"])).await, Err(TransportError::Closed));
     assert_eq!(one.unsubscribe(names(&["a"])).await, Err(TransportError::Closed));
     assert_eq!(one.subscribers(names(&["a"])).await, Err(TransportError::Closed));

@@ -7,6 +7,8 @@ macro_rules! contract {
             @ [$($attributes)*], $rig, contract:
             entries_are_read_in_the_order_they_were_sent
             a_read_of_nothing_is_empty
+            a_range_is_the_last_entries_up_to_one
+            a_range_does_not_wait_for_a_read_that_blocks
             a_blocked_read_wakes
             a_read_that_is_dropped_does_not_disturb_the_next
             an_extent_counts_what_was_trimmed

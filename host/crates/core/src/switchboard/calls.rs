@@ -155,7 +155,7 @@ impl<R> Switchboard<R> {
         let now = self.advance(now);
         let Some(call) = self.calls.get_mut(&id) else { return };
         let Stage::InFlight(flight) = &mut call.stage else { return };
-        if !matches!(flight.state, FlightState::Confident) {
+        if flight.is_resumed || !matches!(flight.state, FlightState::Confident) {
             return;
         }
         flight.state = FlightState::Unanswerable;
@@ -168,6 +168,9 @@ impl<R> Switchboard<R> {
         let now = self.advance(now);
         let Some(call) = self.calls.get_mut(&id) else { return };
         let Stage::InFlight(flight) = &mut call.stage else { return };
+        if flight.is_resumed {
+            return;
+        }
         let was_resumable = std::mem::replace(&mut flight.resumable, false);
         match flight.state {
             FlightState::Doubtful(_) if was_resumable => self.ask_presence(id),
@@ -176,14 +179,14 @@ impl<R> Switchboard<R> {
     }
 
     /// The request could not be handed over to the target's replica, or its answer was lost with the link: the call
-    /// ends at once, be it in doubt or not. Dropped if it is not in flight; and if its target is proven gone but may hand its
-    /// result in, which does not come by that link.
+    /// ends at once, be it in doubt or not. Dropped if it is not in flight; and if its target is proven gone, or has resumed it,
+    /// and may hand its result in, which does not come by that link.
     pub fn handle_unreachable(&mut self, id: CallId, now: Time) {
         self.advance(now);
         let Some(call) = self.calls.get(&id) else { return };
         let Stage::InFlight(flight) = &call.stage else { return };
         let is_proven_gone = matches!(&flight.state, FlightState::Doubtful(doubt) if doubt.cause.is_proof());
-        if !(flight.resumable && is_proven_gone) {
+        if !(flight.is_resumed || flight.resumable && is_proven_gone) {
             self.settle(id, Answer::Unreachable);
         }
     }

@@ -1,10 +1,11 @@
 //! The events of a socket: it comes, registers, leaves, is heard of again; and of the link to those of other replicas.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::Switchboard;
-use crate::call::{FlightState, SocketId, Stage};
+use crate::call::{CallId, FlightState, SocketId, Stage};
 use crate::command::Command;
 use crate::decision::{Departure, Traits};
 use crate::directory::{Reach, RegisterError, RpcRoom};
@@ -81,6 +82,32 @@ impl<R> Switchboard<R> {
         }
         for call in self.by_target.of(&socket) {
             self.doubt(call, cause);
+        }
+    }
+
+    /// A daemon that is back on the socket `new` says which requests of its socket `old` it has: it goes on with those, and will
+    /// hand their results in. The others of that socket it never got, or has forgotten; nobody waits for them. Calls of other
+    /// users are not touched, nor those that it cannot hand in.
+    pub fn handle_resumed(&mut self, user: &str, old: SocketId, new: SocketId, has: &BTreeSet<CallId>, now: Time) {
+        self.advance(now);
+        for id in self.by_target.of(&old) {
+            let Some(call) = self.calls.get_mut(&id).filter(|call| *call.room.user == *user) else { continue };
+            let Stage::InFlight(flight) = &mut call.stage else { continue };
+            if !flight.resumable {
+                continue;
+            }
+            if has.contains(&id) {
+                (flight.target, flight.is_resumed, flight.state) = (new, true, FlightState::Confident);
+                let deadline = call.deadline;
+                self.by_target.remove(&old, id);
+                self.by_target.insert(&new, id);
+                self.wake_at(id, deadline);
+                self.go_on(id);
+            } else {
+                flight.is_resumed = false;
+                self.handle_undelivered(id, self.now);
+                self.doubt(id, Departure::TransportLost);
+            }
         }
     }
 

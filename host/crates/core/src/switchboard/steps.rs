@@ -69,7 +69,14 @@ impl<R> Switchboard<R> {
             return self.settle(id, Answer::SameSocket);
         }
         let resumable = self.directory.traits(target).is_some_and(|traits| traits.resumable);
-        call.stage = Stage::InFlight(Flight { target, sent: self.now, resumable, state: FlightState::Confident });
+        call.stage = Stage::InFlight(Flight {
+            target,
+            sent: self.now,
+            resumable,
+            is_resumed: false,
+            registrations: self.directory.registrations(),
+            state: FlightState::Confident,
+        });
         let left = call.timeout;
         call.deadline = self.now + left;
         let deadline = call.deadline;
@@ -91,13 +98,7 @@ impl<R> Switchboard<R> {
             // One doubt, and more is known of it: it had taken the method back, say, and now is gone altogether.
             doubt.cause = cause;
         } else {
-            flight.state = FlightState::Doubtful(Doubt {
-                cause,
-                since: self.now,
-                registrations: self.directory.registrations(),
-                asks: 0,
-                ask: None,
-            });
+            flight.state = FlightState::Doubtful(Doubt { cause, since: self.now, asks: 0, ask: None });
         }
         self.ask_presence(id);
     }
@@ -218,7 +219,7 @@ impl<R> Switchboard<R> {
             since_ms: span_ms(self.now.saturating_since(doubt.since)),
             sent_ms: span_ms(self.now.saturating_since(flight.sent)),
             resumable: flight.resumable,
-            returned: self.directory.is_served_since(&call.room, doubt.registrations),
+            returned: self.directory.is_served_since(&call.room, flight.registrations),
             departures: past.departures,
             returns_ms: past.returns_ms,
         };

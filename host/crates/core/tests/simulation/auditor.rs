@@ -28,8 +28,12 @@ struct Known {
     deadline: Time,
     caller_left: bool,
     emitted: Option<SocketId>,
+    /// The socket that it is at: the one that it was sent to, or the one that resumed it.
+    at: Option<SocketId>,
     /// Its daemon was told its id, and has got the request for all that is known.
     is_resumable: bool,
+    /// Its daemon is back on another socket, and has it.
+    is_resumed: bool,
     /// Its caller was told that it is held.
     is_held: bool,
     /// The target left, and whether that is proven.
@@ -58,7 +62,18 @@ impl Auditor {
             }
             Input::Link(is_up) => self.link_is_down = !is_up,
             Input::Unreachable(call) => self.known(*call).is_said_unreachable = true,
-            Input::Undelivered(call) => self.known(*call).is_resumable = false,
+            // Of one that was resumed it is no news.
+            Input::Undelivered(call) => {
+                let known = self.known(*call);
+                known.is_resumable &= known.is_resumed;
+            }
+            Input::Resumed(user, old, _, has) => {
+                for (id, known) in self.resumable(user, *old) {
+                    if !has.contains(&id) {
+                        (known.is_resumable, known.is_resumed, known.target_left) = (false, false, Some(true));
+                    }
+                }
+            }
             Input::HandedIn(user, call, result) => {
                 let known = self.known(*call);
                 if known.is_resumable && known.room.user == *user {
@@ -96,7 +111,9 @@ impl Auditor {
                     deadline: now + *timeout,
                     caller_left: false,
                     emitted: None,
+                    at: None,
                     is_resumable: false,
+                    is_resumed: false,
                     is_held: false,
                     target_left: None,
                     was_aborted: false,
@@ -114,6 +131,14 @@ impl Auditor {
         // What was due before it came first.
         match (input, returned) {
             (Input::Forget(socket), Returned::Forgotten(true)) => self.forget(*socket),
+            (Input::Resumed(user, old, new, has), _) => {
+                for (id, known) in self.resumable(user, *old) {
+                    if has.contains(&id) {
+                        (known.at, known.is_resumed) = (Some(*new), true);
+                        (known.target_left, known.was_aborted) = (None, false);
+                    }
+                }
+            }
             (Input::Register(socket, method) | Input::Registered(socket, method, _), Returned::Registered(Ok(()))) => {
                 self.trust(*socket, &self.room(*socket, method))
             }
@@ -145,6 +170,7 @@ impl Auditor {
                 assert_eq!(*left, known.timeout, "in-time: a daemon has the whole timeout");
                 known.deadline = now + known.timeout;
                 known.emitted = Some(*target);
+                known.at = Some(*target);
                 known.is_resumable = *resumable;
                 assert!(!known.is_held, "sent, and its caller still believes that it is held");
             }
@@ -223,7 +249,7 @@ impl Auditor {
         }
         let load = board.load();
         assert_eq!((load.calls, load.timers), (open.len(), open.len()), "one-timer");
-        let flying: Vec<SocketId> = open.iter().filter_map(|known| known.emitted).collect();
+        let flying: Vec<SocketId> = open.iter().filter_map(|known| known.at).collect();
         assert_eq!(load.in_flight, flying.len(), "in-flight");
         // Of those that left, too: nobody loses track of the calls that are in flight to them.
         for socket in self.users.keys().chain(&flying) {
@@ -248,7 +274,7 @@ impl Auditor {
     fn leave(&mut self, socket: SocketId, method: Option<&Arc<str>>, cause: Departure) {
         let is_left = |room: &RpcRoom| method.is_none_or(|method| *method == room.method);
         let members = &self.members;
-        for known in self.calls.values_mut().filter(|known| known.emitted == Some(socket)) {
+        for known in self.calls.values_mut().filter(|known| known.at == Some(socket)) {
             // One that was forgotten is no member any more, but whoever tells of its end means it.
             let is_concerned = method.is_none() || members.contains(&(known.room.clone(), socket));
             if is_left(&known.room) && (is_concerned || known.target_left.is_some()) {
@@ -263,7 +289,7 @@ impl Auditor {
 
     /// The socket has the method, again perhaps: whatever was not proven of it did not happen.
     fn trust(&mut self, socket: SocketId, room: &RpcRoom) {
-        for known in self.calls.values_mut().filter(|known| known.emitted == Some(socket) && known.room == *room) {
+        for known in self.calls.values_mut().filter(|known| known.at == Some(socket) && known.room == *room) {
             if known.target_left == Some(false) {
                 (known.target_left, known.was_aborted) = (None, false);
             }
@@ -275,6 +301,14 @@ impl Auditor {
         assert!(self.users.remove(&socket).is_some(), "what is forgotten was there");
         let has_called = |known: &Known| !known.has_ended && known.caller == socket;
         assert!(!self.calls.values().any(has_called), "forgotten with calls of its own");
+    }
+
+    /// The open calls of a user at a socket, whose results may be handed in.
+    fn resumable(&mut self, user: &str, at: SocketId) -> impl Iterator<Item = (CallId, &mut Known)> {
+        let is_meant = move |known: &Known| {
+            !known.has_ended && known.is_resumable && known.at == Some(at) && *known.room.user == *user
+        };
+        self.calls.iter_mut().filter(move |(_, known)| is_meant(known)).map(|(id, known)| (*id, known))
     }
 
     fn served_by(&self, room: &RpcRoom) -> Vec<u32> {

@@ -1,5 +1,6 @@
 //! What can happen to a switchboard, as data: the same input is given to the machine, to the model and to the auditor.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ pub(crate) enum Input {
     Judgement(CallId, AskId, Verdict),
     Result(CallId, u64),
     HandedIn(Arc<str>, CallId, u64),
+    Resumed(Arc<str>, SocketId, SocketId, BTreeSet<CallId>),
     Unanswerable(CallId),
     Undelivered(CallId),
     Unreachable(CallId),
@@ -66,6 +68,7 @@ impl Input {
             Input::HandedIn(user, call, result) => {
                 return Returned::HandedIn(board.handle_handed_in(&user, call, result, now));
             }
+            Input::Resumed(user, old, new, has) => board.handle_resumed(&user, old, new, &has, now),
             Input::Undelivered(call) => board.handle_undelivered(call, now),
             Input::Unanswerable(call) => board.handle_unanswerable(call, now),
             Input::Unreachable(call) => board.handle_unreachable(call, now),

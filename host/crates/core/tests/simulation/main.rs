@@ -12,7 +12,7 @@ mod model;
 mod past;
 mod random;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -173,7 +173,8 @@ impl World {
             26..=28 => self.disconnect(),
             29 => self.replica_event(),
             30 => Input::Link(!self.random.once_in(6)),
-            31 => self.forget(),
+            31 if self.random.once_in(2) => self.forget(),
+            31 => self.resumed(),
             32..=46 => self.call(),
             47..=84 => self.verdict(),
             85..=95 => self.result(),
@@ -222,6 +223,20 @@ impl World {
             self.connected.retain(|connected| *connected != socket);
         }
         Input::Forget(socket)
+    }
+
+    /// A daemon is back and says what it has of its former socket's requests: some, all or none of those that are open.
+    fn resumed(&mut self) -> Input {
+        let user = if self.random.once_in(4) { "a:b" } else { "a" };
+        let (old, new) = (self.daemon(), self.daemon());
+        let share = self.random.below(3);
+        let mut has = BTreeSet::new();
+        for call in &self.emitted {
+            if self.random.below(2) < share {
+                has.insert(*call);
+            }
+        }
+        Input::Resumed(user.into(), old, new, has)
     }
 
     fn connect(&mut self) -> Input {

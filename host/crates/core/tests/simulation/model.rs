@@ -1,6 +1,7 @@
 //! The reference model: what a switchboard is meant to do, over plain lists that are searched from end to end. It keeps no index and
 //! no timer: counts and moments are worked out whenever they are wanted. It predicts every command.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,17 +71,31 @@ pub(crate) struct Call {
 
 #[derive(Clone)]
 pub(crate) enum Phase {
-    Choosing { ask: u32, offered: Vec<SocketId> },
-    AskingGrace { ask: u32 },
-    Waiting { until: Time },
-    InFlight { target: SocketId, sent: Time, resumable: bool, give_up: Option<Time>, doubt: Option<Doubt> },
+    Choosing {
+        ask: u32,
+        offered: Vec<SocketId>,
+    },
+    AskingGrace {
+        ask: u32,
+    },
+    Waiting {
+        until: Time,
+    },
+    InFlight {
+        target: SocketId,
+        sent: Time,
+        resumable: bool,
+        resumed: bool,
+        registrations: u64,
+        give_up: Option<Time>,
+        doubt: Option<Doubt>,
+    },
 }
 
 #[derive(Clone)]
 pub(crate) struct Doubt {
     cause: Departure,
     since: Time,
-    registrations: u64,
     asks: u32,
     ask: Option<u32>,
     until: Time,
@@ -176,6 +191,7 @@ impl Model {
             Input::Result(id, result) => self.result(*id, *result),
             Input::Unanswerable(id) => self.unanswerable(*id),
             Input::HandedIn(user, id, result) => return Returned::HandedIn(self.handed_in(user, *id, *result)),
+            Input::Resumed(user, old, new, has) => self.resumed(user, *old, *new, has),
             Input::Undelivered(id) => self.undelivered(*id),
             Input::Unreachable(id) => self.unreachable(*id),
             Input::Timeout => {}
@@ -404,8 +420,32 @@ impl Model {
         is_taken
     }
 
+    fn resumed(&mut self, user: &Arc<str>, old: SocketId, new: SocketId, has: &BTreeSet<CallId>) {
+        let meant = |call: &&Call| {
+            let is_it = matches!(call.phase, Phase::InFlight { target, resumable: true, .. } if target == old);
+            is_it && call.room.0 == *user
+        };
+        let meant: Vec<CallId> = self.calls.iter().filter(meant).map(|call| call.id).collect();
+        for id in meant {
+            let Some(Call { phase: Phase::InFlight { target, resumed, give_up, doubt, .. }, .. }) = self.open(id)
+            else {
+                continue;
+            };
+            *resumed = has.contains(&id);
+            if *resumed {
+                (*target, *give_up, *doubt) = (new, None, None);
+                self.tell_on(id);
+            } else {
+                self.undelivered(id);
+                self.doubt_call(id, Departure::TransportLost);
+            }
+        }
+    }
+
     fn undelivered(&mut self, id: CallId) {
-        let Some(Call { phase: Phase::InFlight { resumable, doubt, .. }, .. }) = self.open(id) else { return };
+        let Some(Call { phase: Phase::InFlight { resumable, resumed: false, doubt, .. }, .. }) = self.open(id) else {
+            return;
+        };
         let was_resumable = std::mem::take(resumable);
         match doubt {
             Some(_) if was_resumable => self.ask_presence(id),
@@ -415,7 +455,9 @@ impl Model {
     }
 
     fn unreachable(&mut self, id: CallId) {
-        let Some(Call { phase: Phase::InFlight { resumable, doubt, .. }, .. }) = self.open(id) else { return };
+        let Some(Call { phase: Phase::InFlight { resumable, resumed: false, doubt, .. }, .. }) = self.open(id) else {
+            return;
+        };
         let is_gone = doubt.as_ref().is_some_and(|doubt| PROOFS.contains(&doubt.cause));
         if !*resumable || !is_gone {
             self.answer(id, Answer::Unreachable);
@@ -436,7 +478,7 @@ impl Model {
 
     fn unanswerable(&mut self, id: CallId) {
         let at = self.now + Duration::from_secs(1);
-        if let Some(Call { phase: Phase::InFlight { give_up, doubt: None, .. }, .. }) = self.open(id) {
+        if let Some(Call { phase: Phase::InFlight { give_up, resumed: false, doubt: None, .. }, .. }) = self.open(id) {
             give_up.get_or_insert(at);
         }
     }
@@ -496,13 +538,14 @@ impl Model {
     }
 
     fn send(&mut self, id: CallId, target: SocketId) {
-        let now = self.now;
+        let (now, registrations) = (self.now, self.registrations);
         let resumable = self.socket(target).is_some_and(|socket| socket.traits.resumable);
         let Some(call) = self.open(id) else { return };
         if call.caller == target {
             return self.answer(id, Answer::SameSocket);
         }
-        call.phase = Phase::InFlight { target, sent: now, resumable, give_up: None, doubt: None };
+        call.phase =
+            Phase::InFlight { target, sent: now, resumable, resumed: false, registrations, give_up: None, doubt: None };
         let left = call.timeout;
         call.deadline = now + left;
         self.tell_on(id);
@@ -510,24 +553,25 @@ impl Model {
     }
 
     fn doubt_calls(&mut self, socket: SocketId, room: Option<&Room>, cause: Departure) {
-        let (now, registrations) = (self.now, self.registrations);
         for id in self.calls.iter().map(|call| call.id).collect::<Vec<_>>() {
             let Some(call) = self.open(id) else { continue };
             if room.is_some_and(|room| *room != call.room) {
                 continue;
             }
-            match &mut call.phase {
-                Phase::InFlight { target, doubt, .. } if *target == socket => {
-                    if doubt.as_ref().is_some_and(|old| PROOFS.contains(&old.cause) || old.cause == cause) {
-                        continue;
-                    }
-                    let new = Doubt { cause, since: now, registrations, asks: 0, ask: None, until: now };
-                    doubt.get_or_insert(new).cause = cause;
-                    self.ask_presence(id);
-                }
-                _ => {}
+            if call.target() == Some(socket) {
+                self.doubt_call(id, cause);
             }
         }
+    }
+
+    fn doubt_call(&mut self, id: CallId, cause: Departure) {
+        let now = self.now;
+        let Some(Call { phase: Phase::InFlight { doubt, .. }, .. }) = self.open(id) else { return };
+        if doubt.as_ref().is_some_and(|old| PROOFS.contains(&old.cause) || old.cause == cause) {
+            return;
+        }
+        doubt.get_or_insert(Doubt { cause, since: now, asks: 0, ask: None, until: now }).cause = cause;
+        self.ask_presence(id);
     }
 
     fn ask_grace(&mut self, id: CallId) {
@@ -565,8 +609,8 @@ impl Model {
         doubt.asks += 1;
         doubt.ask = Some(ask);
         let call = call.clone();
-        let Phase::InFlight { sent, resumable, doubt: Some(doubt), .. } = &call.phase else { return };
-        let is_return = |entry: &Registered| entry.room == call.room && entry.number > doubt.registrations;
+        let Phase::InFlight { sent, resumable, registrations, doubt: Some(doubt), .. } = &call.phase else { return };
+        let is_return = |entry: &Registered| entry.room == call.room && entry.number > *registrations;
         let past = self.log.past(&call.room, now);
         let input = self.view(&call, attempt);
         let doubt = decision::Doubt {

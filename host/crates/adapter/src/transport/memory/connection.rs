@@ -110,6 +110,19 @@ impl Transport for MemoryConnection {
         Box::pin(self.read_from(stream, after, count, block))
     }
 
+    fn range<'a>(
+        &'a self,
+        stream: &'a str,
+        last: EntryId,
+        count: u64,
+    ) -> Pending<'a, Result<Vec<StreamEntry>, TransportError>> {
+        Box::pin(async move {
+            self.answered().await?;
+            let range = self.server.look(|state| state.streams.get(stream).map(|stream| stream.range(last, count)));
+            Ok(range.unwrap_or_default())
+        })
+    }
+
     fn extent<'a>(&'a self, stream: &'a str) -> Pending<'a, Result<Extent, TransportError>> {
         Box::pin(async move {
             self.answered().await?;

@@ -32,6 +32,12 @@ impl Stream {
         self.entries.range(from..).take(count).cloned().collect()
     }
 
+    pub(super) fn range(&self, last: EntryId, count: u64) -> Vec<StreamEntry> {
+        let end = self.entries.partition_point(|entry| entry.id <= last);
+        let count = usize::try_from(count.max(1)).unwrap_or(usize::MAX);
+        self.entries.range(end.saturating_sub(count)..end).cloned().collect()
+    }
+
     pub(super) fn extent(&self) -> Extent {
         Extent { last: self.last, added: Some(self.added), len: self.entries.len() as u64 }
     }

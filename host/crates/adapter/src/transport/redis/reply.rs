@@ -31,11 +31,14 @@ pub(super) fn entries(reply: Value) -> Result<Vec<StreamEntry>, TransportError> 
     let mut all = Vec::new();
     for stream in streams {
         let [_, entries] = exactly(stream, "a stream with its entries")?;
-        for entry in array(entries, "entries")? {
-            all.push(self::entry(entry)?);
-        }
+        all.extend(entries_of_one(entries)?);
     }
     Ok(all)
+}
+
+/// Of XRANGE or XREVRANGE.
+pub(super) fn entries_of_one(reply: Value) -> Result<Vec<StreamEntry>, TransportError> {
+    array(reply, "entries")?.into_iter().map(entry).collect()
 }
 
 fn entry(reply: Value) -> Result<StreamEntry, TransportError> {

@@ -81,6 +81,17 @@ fn the_request_is_not_sent_again_when_a_daemon_is_back() {
 }
 
 #[test]
+fn a_daemon_that_is_back_before_its_loss_is_known_is_back() {
+    let mut line = Line::served();
+    line.call_in_flight();
+    line.connect(SECOND);
+    line.register(SECOND);
+    line.pass(20_000);
+    line.disconnect(DAEMON);
+    assert!(line.doubt().2.returned);
+}
+
+#[test]
 fn a_request_that_did_not_get_there_is_not_waited_for() {
     // Known before the loss is.
     let mut line = Line::served();
@@ -113,6 +124,77 @@ fn a_lost_link_does_not_end_a_call_that_may_be_handed_in() {
     let call = there.call_in_flight();
     there.board.handle_unreachable(call, there.now);
     there.answered(call, Answer::Unreachable);
+}
+
+fn resume(line: &mut Line, user: &str, has: &[CallId]) {
+    line.board.handle_resumed(user, DAEMON, SECOND, &has.iter().copied().collect(), line.now);
+}
+
+#[test]
+fn a_daemon_that_is_back_goes_on_with_what_it_has() {
+    let (mut line, call) = held_call();
+    resume(&mut line, "u", &[call]);
+    assert_eq!((line.board.in_flight(DAEMON), line.board.in_flight(SECOND)), (0, 1));
+    line.connect(SECOND);
+    line.register(SECOND);
+    line.pass(20_000);
+    assert_eq!(line.told(), [], "it is asked about no more");
+    assert_eq!(line.held, [(call, 0, 30_000), (call, 0, 0)]);
+    line.disconnect(SECOND);
+    let (ask, _, doubt) = line.doubt();
+    assert_eq!((doubt.since_ms, doubt.resumable, doubt.returned), (0, true, false), "a doubt of its own");
+    line.judge(call, ask, Verdict::Hold(1_000));
+    assert!(hand_in(&mut line, "u", call));
+    line.answered(call, Answer::Result("handed in"));
+}
+
+#[test]
+fn what_it_does_not_have_is_not_waited_for() {
+    let (mut line, call) = held_call();
+    resume(&mut line, "u", &[]);
+    let (ask, _, doubt) = line.doubt();
+    assert_eq!((doubt.cause, doubt.resumable), (Departure::TransportLost, false));
+    line.judge(call, ask, Verdict::Abort);
+    line.answered(call, Answer::TargetDisconnected);
+}
+
+#[test]
+fn it_knows_of_its_lost_connection_first() {
+    let mut line = Line::served();
+    let (kept, lost) = (line.call_in_flight(), line.call());
+    let ask = line.asked(lost);
+    line.choose(lost, ask, 0);
+    line.told();
+    resume(&mut line, "u", &[kept]);
+    let (ask, _, doubt) = line.doubt();
+    assert!(!doubt.resumable);
+    line.judge(lost, ask, Verdict::Abort);
+    assert_eq!(line.told(), [Command::Answer { call: lost, answer: Answer::TargetDisconnected }]);
+    // What becomes of the old connection is no news for the other one.
+    line.board.handle_unanswerable(kept, line.now);
+    line.board.handle_undelivered(kept, line.now);
+    line.board.handle_unreachable(kept, line.now);
+    line.disconnect(DAEMON);
+    line.pass(2_000);
+    assert_eq!(line.told(), []);
+    assert!(hand_in(&mut line, "u", kept));
+    line.answered(kept, Answer::Result("handed in"));
+}
+
+#[test]
+fn others_resume_nothing() {
+    let (mut line, call) = held_call();
+    resume(&mut line, "v", &[call]);
+    line.board.handle_resumed("u", SECOND, DAEMON, &[call].into(), line.now);
+    assert_eq!((line.told(), line.board.in_flight(DAEMON)), (Vec::new(), 1));
+    let mut line = Line::new();
+    line.board.handle_connect(DAEMON, "u".into(), 0, Traits::default(), line.now);
+    line.register(DAEMON);
+    let call = line.call_in_flight();
+    resume(&mut line, "u", &[call]);
+    assert_eq!((line.told(), line.board.in_flight(DAEMON)), (Vec::new(), 1), "it was not told the id");
+    line.board.handle_result(call, "acknowledged", line.now);
+    line.answered(call, Answer::Result("acknowledged"));
 }
 
 #[test]
