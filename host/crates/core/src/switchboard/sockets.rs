@@ -80,8 +80,12 @@ impl<R> Switchboard<R> {
                 self.commands.push_back(Command::Forget { call });
             }
         }
-        for call in self.by_target.of(&socket) {
-            self.doubt(call, cause);
+        // Of one that took its last method back nothing new is known: whoever called by that method has heard, and what it resumed it
+        // may have done so by another.
+        if cause != Departure::Unregistered {
+            for call in self.by_target.of(&socket) {
+                self.doubt(call, cause);
+            }
         }
     }
 

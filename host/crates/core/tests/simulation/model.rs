@@ -285,7 +285,9 @@ impl Model {
             self.calls.retain(|open| open.id != call);
             self.out.push(Command::Forget { call });
         }
-        self.doubt_calls(id, None, cause);
+        if cause != Departure::Unregistered {
+            self.doubt_calls(id, None, cause);
+        }
     }
 
     pub(crate) fn has_called(&self, id: SocketId) -> bool {

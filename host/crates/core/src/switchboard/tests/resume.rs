@@ -182,6 +182,20 @@ fn it_knows_of_its_lost_connection_first() {
 }
 
 #[test]
+fn a_daemon_that_resumed_a_call_need_not_register_its_method_again() {
+    let (mut line, call) = held_call();
+    resume(&mut line, "u", &[call]);
+    line.connect(SECOND);
+    line.board.handle_register(SECOND, "other".into(), line.now).unwrap();
+    line.board.handle_unregister(SECOND, &"other".into(), line.now).unwrap();
+    // It is announced no more, for it has no method left.
+    line.leave(SECOND, Departure::Unregistered);
+    assert_eq!(line.told(), []);
+    assert!(hand_in(&mut line, "u", call));
+    line.answered(call, Answer::Result("handed in"));
+}
+
+#[test]
 fn others_resume_nothing() {
     let (mut line, call) = held_call();
     resume(&mut line, "v", &[call]);
