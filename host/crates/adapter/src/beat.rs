@@ -46,6 +46,9 @@ pub(crate) async fn run(inner: Arc<Inner>) {
         }
         if sent.is_none_or(|sent| sent.elapsed() >= inner.settings.heartbeat) {
             sent = Some(Instant::now());
+            if linked == Some(true) {
+                inner.tell_loss(shared);
+            }
             send(&inner, linked != Some(true));
         }
     }

@@ -26,6 +26,8 @@ use crate::{beat, reader, subscriber, writer};
 /// What replicas of this kind say to each other goes by channels of its own, which read like those of a namespace that no
 /// client can name.
 pub(crate) const PEERS_NSP: &str = "peers";
+/// On the stream: broadcasts of the sender before this never got there. Servers of another kind pass over it.
+pub(crate) const LOSS: u32 = 106;
 /// The first type number of an application's notes; those from 100 up to it are this crate's own.
 pub const NOTE_MIN: u32 = 110;
 
@@ -72,6 +74,8 @@ pub(crate) struct Shared {
     pub(crate) served: Served,
     /// How often the subscription was interrupted: others are told, for what they sent meanwhile is lost.
     pub(crate) interruptions: AtomicU64,
+    /// What this replica broadcast may not have got into the stream: clients of all replicas are to be told.
+    pub(crate) is_loss_due: AtomicBool,
     /// What this replica told by PUB/SUB may be lost: its own requests are to be asked about.
     pub(crate) is_recall_due: AtomicBool,
     started: Instant,
@@ -114,6 +118,7 @@ impl Cluster {
             attaching: AtomicU64::new(0),
             served: Served::default(),
             interruptions: AtomicU64::new(0),
+            is_loss_due: AtomicBool::new(false),
             is_recall_due: AtomicBool::new(false),
             started: Instant::now(),
         });
@@ -261,6 +266,20 @@ impl Inner {
     /// Appends a message to the stream. `unsent` is what followers here get if it turns out that it did not get there.
     pub(crate) fn append(&self, nsp: &str, body: Body, unsent: Option<Box<Unsent>>) -> Result<(), ClusterError> {
         let Some(shared) = &self.shared else { return Ok(()) };
+        let appended = self.try_append(shared, nsp, body, unsent);
+        if appended.is_err() {
+            shared.is_loss_due.store(true, Ordering::Relaxed);
+        }
+        appended
+    }
+
+    fn try_append(
+        &self,
+        shared: &Shared,
+        nsp: &str,
+        body: Body,
+        unsent: Option<Box<Unsent>>,
+    ) -> Result<(), ClusterError> {
         let entry = Entry::encode(&self.message(nsp, body), &self.settings.limits)?;
         let outgoing = Outgoing::Append {
             stream: self.settings.stream_name.as_str().into(),
@@ -268,6 +287,16 @@ impl Inner {
             len_max: self.settings.stream_len_max,
         };
         Ok(shared.outbox.push(Letter { outgoing, request: None, unsent })?)
+    }
+
+    /// Says in the stream that broadcasts of this replica did not get there, once it can be said.
+    pub(crate) fn tell_loss(&self, shared: &Shared) {
+        if shared.is_loss_due.swap(false, Ordering::Relaxed) {
+            let told = self.append(PEERS_NSP, Body::Other(Other { number: LOSS, data: Value::Nil }), None);
+            if let Err(error) = told {
+                tracing::debug!(%error, "that broadcasts are lost could not be told yet");
+            }
+        }
     }
 
     fn message(&self, nsp: &str, body: Body) -> Message {

@@ -6,8 +6,9 @@ use socketioxide_core::Value as Encoded;
 
 use crate::alone;
 use crate::event::{Event, offset};
+use crate::follow::Gap;
 use crate::lock::lock;
-use crate::log::Entry;
+use crate::log::{Content, Entry};
 use crate::namespace::Namespace;
 use crate::replay::Unsent;
 use crate::tail::{Order, Overrun, Tail};
@@ -24,11 +25,11 @@ impl Tail {
         order.log.is_none()
     }
 
-    /// An entry was read. If followers get it, `event` has its content and `namespace` is its own.
-    pub(crate) fn push(&self, id: EntryId, namespace: Option<&Arc<Namespace>>, event: Option<Event>) {
+    /// An entry was read. `namespace` is that of its event, if it is one.
+    pub(crate) fn push(&self, id: EntryId, namespace: Option<&Arc<Namespace>>, content: Content) {
         let mut overrun = Overrun::default();
         let mut order = lock(&self.order);
-        self.take(&mut order, id, namespace, event, &mut overrun);
+        self.take(&mut order, id, namespace, content, &mut overrun);
         drop(order);
     }
 
@@ -41,7 +42,7 @@ impl Tail {
         }
         let id = alone::next_id(order.last);
         let Some(event) = event(id) else { return false };
-        self.take(&mut order, id, Some(namespace), Some(event), &mut overrun);
+        self.take(&mut order, id, Some(namespace), Content::Event(event), &mut overrun);
         drop(order);
         true
     }
@@ -51,19 +52,30 @@ impl Tail {
         order: &mut Order,
         id: EntryId,
         namespace: Option<&Arc<Namespace>>,
-        event: Option<Event>,
+        content: Content,
         overrun: &mut Overrun,
     ) {
         let before = order.last.replace(id);
         order.read += 1;
-        if let (Some(namespace), Some(event)) = (namespace, &event) {
-            self.deliver(namespace, event, overrun);
+        match (&content, namespace) {
+            (Content::Event(event), Some(namespace)) => self.deliver(namespace, event, overrun),
+            (Content::Loss, _) => self.tell_loss(id),
+            _ => {}
         }
         let Some(log) = &mut order.log else { return };
-        log.push(Entry { id, event });
+        log.push(Entry { id, content });
         for (key, from, ..) in self.followers.catching_up() {
             if from <= id && before.is_none_or(|before| from > before) {
                 self.try_settle(order, key, from, overrun);
+            }
+        }
+    }
+
+    /// Broadcasts never got into the stream: whoever gets what is new has missed them, whatever they were.
+    fn tell_loss(&self, id: EntryId) {
+        for (_, followed, pending) in self.followers.all() {
+            if pending.is_none() {
+                followed.follower.gap(Gap::Unreachable, Some(id));
             }
         }
     }

@@ -37,7 +37,29 @@ pub(crate) struct Bounds {
 pub(crate) struct Entry {
     pub(crate) id: EntryId,
     /// What followers get of it.
-    pub(crate) event: Option<Event>,
+    pub(crate) content: Content,
+}
+
+/// What followers get of an entry.
+#[derive(Debug)]
+pub(crate) enum Content {
+    /// Nothing.
+    Other,
+    /// A broadcast.
+    Event(Event),
+    /// Word that some server's broadcasts before it never got into the stream.
+    Loss,
+}
+
+/// What a client missed.
+#[derive(Debug)]
+pub(crate) enum Missed<'a> {
+    /// These broadcasts.
+    Events(Vec<&'a Event>),
+    /// More than it is sent.
+    TooMany,
+    /// Some that never got into the stream.
+    Lost,
 }
 
 /// Where in the log the last entry is that a client saw.
@@ -141,17 +163,21 @@ impl Log {
         }
     }
 
-    /// The broadcasts behind an entry that `wanted` picks, in order; `None` if there are more than `max`.
-    pub(crate) fn missed(
-        &self,
-        from: EntryId,
-        max: usize,
-        wanted: impl Fn(EntryId, &Event) -> bool,
-    ) -> Option<Vec<&Event>> {
+    /// What there is behind an entry of the broadcasts that `wanted` picks, in order, if they are no more than `max`.
+    pub(crate) fn missed(&self, from: EntryId, max: usize, wanted: impl Fn(EntryId, &Event) -> bool) -> Missed<'_> {
         let first = self.entries.partition_point(|entry| entry.id <= from);
-        let events = self.entries.range(first..).filter_map(|entry| Some((entry.id, entry.event.as_ref()?)));
-        let missed: Vec<_> = events.filter(|(id, event)| wanted(*id, event)).take(max.saturating_add(1)).collect();
-        (missed.len() <= max).then(|| missed.into_iter().map(|(_, event)| event).collect())
+        let mut missed = Vec::new();
+        for Entry { id, content } in self.entries.range(first..) {
+            match content {
+                Content::Loss => return Missed::Lost,
+                Content::Event(event) if wanted(*id, event) => missed.push(event),
+                Content::Event(_) | Content::Other => {}
+            }
+            if missed.len() > max {
+                return Missed::TooMany;
+            }
+        }
+        Missed::Events(missed)
     }
 
     fn trim(&mut self) {
@@ -167,10 +193,13 @@ impl Log {
 
 impl Entry {
     fn size(&self) -> usize {
-        self.event.as_ref().map_or(0, Event::size)
+        match &self.content {
+            Content::Event(event) => event.size(),
+            Content::Other | Content::Loss => 0,
+        }
     }
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;

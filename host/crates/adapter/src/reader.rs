@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use tokio::time::{Duration, Instant, sleep};
 
-use crate::cluster::{Inner, Shared};
+use crate::cluster::{Inner, LOSS, PEERS_NSP, Shared};
 use crate::cursor::{Cursor, Finding};
 use crate::event::is_followed;
 use crate::follow::Gap;
-use crate::log;
+use crate::log::{self, Content};
 use crate::namespace::Namespace;
 use crate::transport::{EntryId, StreamEntry, TransportError};
 use crate::trouble::Trouble;
@@ -131,6 +131,9 @@ impl Inner {
         if is_own && is_passed {
             return;
         }
+        if head.as_ref().is_ok_and(is_loss) {
+            return self.tail.push(id, None, Content::Loss);
+        }
         if !is_own {
             metrics::counter!("adapter_received_total", "medium" => "stream").increment(1);
         }
@@ -142,7 +145,8 @@ impl Inner {
         match found {
             Some((namespace, Message { body: Body::Broadcast(mut broadcast), .. })) if is_followed(&broadcast) => {
                 if !is_passed {
-                    self.tail.push(id, Some(&namespace), namespace.event(&mut broadcast, id));
+                    let content = namespace.event(&mut broadcast, id).map_or(Content::Other, Content::Event);
+                    self.tail.push(id, Some(&namespace), content);
                 }
                 if let Some(local) = namespace.local().filter(|_| !is_own) {
                     local.broadcast(broadcast.packet, &broadcast.opts, false);
@@ -150,7 +154,7 @@ impl Inner {
             }
             found => {
                 if !is_passed {
-                    self.tail.push(id, None, None);
+                    self.tail.push(id, None, Content::Other);
                 }
                 if let Some((namespace, message)) = found.filter(|_| !is_own) {
                     namespace.take(message);
@@ -163,13 +167,16 @@ impl Inner {
     pub(crate) fn kept(&self, entry: StreamEntry) -> log::Entry {
         let id = entry.id;
         let head = Entry::from_fields(entry.fields, &self.settings.limits);
+        if head.as_ref().is_ok_and(is_loss) {
+            return log::Entry { id, content: Content::Loss };
+        }
         let event = match self.read_entry(head) {
             Ok(Some((namespace, Message { body: Body::Broadcast(mut broadcast), .. }))) if is_followed(&broadcast) => {
                 namespace.event(&mut broadcast, id)
             }
             _ => None,
         };
-        log::Entry { id, event }
+        log::Entry { id, content: event.map_or(Content::Other, Content::Event) }
     }
 
     /// The data of a namespace that is not there is not read.
@@ -178,4 +185,9 @@ impl Inner {
         let Some(namespace) = self.find(&head.nsp) else { return Ok(None) };
         Ok(Some((namespace, head.decode(&self.settings.limits)?)))
     }
+}
+
+/// Whether an entry says that broadcasts before it never got into the stream.
+fn is_loss(head: &Entry) -> bool {
+    head.number == LOSS && head.nsp == PEERS_NSP
 }

@@ -9,7 +9,7 @@ use crate::event::Event;
 use crate::follow::Gap;
 use crate::followers::{CatchUp, Followed, Key, Pending};
 use crate::lock::lock;
-use crate::log::{Log, Place};
+use crate::log::{Log, Missed, Place};
 use crate::namespace::Namespace;
 use crate::tail::{Order, Overrun, Tail};
 use crate::transport::EntryId;
@@ -59,12 +59,13 @@ impl Tail {
             event.namespace == namespace && event.is_for(if id <= since { &before } else { &later })
         };
         match log.missed(from, self.events_max, wanted) {
-            None => refuse(&followed, Gap::TooMany, Some(log.last())),
-            Some(events) if events.iter().all(|event| local.send(&event.data, socket)) => {
+            Missed::TooMany => refuse(&followed, Gap::TooMany, Some(log.last())),
+            Missed::Lost => refuse(&followed, Gap::Unreachable, Some(log.last())),
+            Missed::Events(events) if events.iter().all(|event| local.send(&event.data, socket)) => {
                 count("recovered");
                 followed.follower.recovered(from, log.last());
             }
-            Some(_) => {
+            Missed::Events(_) => {
                 count("overrun");
                 overrun.add(self.followers.cut(key));
             }

@@ -1,6 +1,7 @@
 //! The task that sends what is in the outbox.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::cluster::{Inner, Shared};
 use crate::replay::Unsent;
@@ -70,7 +71,7 @@ fn failed(inner: &Inner, shared: &Shared, sent: &Sent, error: &TransportError) {
         Some(request) => shared.requests.fail(request),
         // An answer, a note, or a question about either.
         None if sent.kind == CHANNEL => shared.note_lost(),
-        None => {}
+        None => shared.is_loss_due.store(true, Ordering::Relaxed),
     }
 }
 

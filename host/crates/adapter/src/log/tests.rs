@@ -10,8 +10,8 @@ fn id(ms: u64) -> EntryId {
 /// An entry whose broadcast has so many bytes; none for zero.
 fn entry(ms: u64, bytes: usize) -> Entry {
     let data = || socketioxide_core::Value::Str("x".repeat(bytes).into(), None);
-    let event = (bytes > 0).then(|| Event { namespace: 0, opts: Options::default(), data: data() });
-    Entry { id: id(ms), event }
+    let event = || Event { namespace: 0, opts: Options::default(), data: data() };
+    Entry { id: id(ms), content: if bytes > 0 { Content::Event(event()) } else { Content::Other } }
 }
 
 fn log(entries: impl IntoIterator<Item = (u64, usize)>) -> Log {
@@ -22,7 +22,8 @@ fn log(entries: impl IntoIterator<Item = (u64, usize)>) -> Log {
 
 /// How many bytes the broadcasts behind an entry have.
 fn missed(log: &Log, from: u64) -> Vec<usize> {
-    log.missed(id(from), 100, |_, _| true).unwrap().into_iter().map(Event::size).collect()
+    let Missed::Events(events) = log.missed(id(from), 100, |_, _| true) else { panic!("events were expected") };
+    events.into_iter().map(Event::size).collect()
 }
 
 #[test]
@@ -38,8 +39,9 @@ fn what_came_later_is_given_in_order_and_bounded() {
     assert_eq!(missed(&log, 10), [1, 3, 4]);
     assert_eq!(missed(&log, 12), [3, 4]);
     assert_eq!(missed(&log, 14), [0; 0]);
-    assert!(log.missed(id(10), 2, |_, _| true).is_none());
-    assert_eq!(log.missed(id(10), 2, |at, _| at > id(11)).unwrap().len(), 2, "only what is wanted counts");
+    assert!(matches!(log.missed(id(10), 2, |_, _| true), Missed::TooMany));
+    let wanted = log.missed(id(10), 2, |at, _| at > id(11));
+    assert!(matches!(wanted, Missed::Events(events) if events.len() == 2), "only what is wanted counts");
 }
 
 #[test]
@@ -108,4 +110,15 @@ fn a_log_that_is_torn_knows_what_is_behind_the_next_entry() {
         [Place::Before, Place::Within, Place::Within]
     );
     assert_eq!(missed(&log, 40).len(), 1);
+}
+
+#[test]
+fn a_loss_is_missed_by_all_who_saw_nothing_behind_it() {
+    let mut log = log([(11, 1)]);
+    log.push(Entry { id: id(12), content: Content::Loss });
+    log.push(entry(13, 3));
+    for from in [10, 11] {
+        assert!(matches!(log.missed(id(from), 100, |_, _| true), Missed::Lost), "{from}");
+    }
+    assert_eq!(missed(&log, 12), [3]);
 }

@@ -193,6 +193,8 @@ async fn without_redis_broadcasts_come_at_once_and_a_gap_is_told_once() {
     client.got_nothing().await;
     redis.start(false);
     tokio::time::sleep(Duration::from_secs(2)).await;
+    // All clients are told in the stream, wherever they are: they have missed what did not get there.
+    assert!(matches!(client.got().await, Got::Gap(Gap::Unreachable, Some(_))));
     one.to("r", 4).await;
     client.events([4]).await;
     redis.stop();
@@ -202,6 +204,26 @@ async fn without_redis_broadcasts_come_at_once_and_a_gap_is_told_once() {
     for number in [1, 2, 4, 5] {
         assert_eq!(bare.got().await, Got::Event(number, None));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_never_got_into_the_stream_is_a_gap_for_everyone() {
+    let redis = Memory::new();
+    let (one, other) = (Station::reading(&redis, settings()).await, Station::reading(&redis, settings()).await);
+    let (mut client, at) = other.fresh(&["r"]).await;
+    redis.stop();
+    one.to("elsewhere", 1).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    redis.start(false);
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let Got::Gap(Gap::Unreachable, Some(loss)) = client.got().await else { panic!("a gap was expected") };
+    one.to("r", 2).await;
+    client.events([2]).await;
+    // Who was away meanwhile has missed as much; who was told has not.
+    let mut away = other.back(&["r"], at);
+    assert!(matches!(away.got().await, Got::Gap(Gap::Unreachable, Some(_))));
+    let mut told = other.back(&["r"], loss);
+    told.events([2]).await;
 }
 
 #[tokio::test(start_paused = true)]
