@@ -11,6 +11,7 @@
 //!   the [`announcement`]s that go between them.
 //! - [`decision`]: what a policy is asked and what it answers, as in `wit/policy.wit`.
 //! - [`rules`]: the native defaults, which are the seeds' own rules.
+//! - [`device`]: which socket of a device holds its session.
 //! - [`room`]: the names of Socket.IO rooms. [`time`]: the moments that machines are given.
 
 #![forbid(unsafe_code)]
@@ -21,6 +22,7 @@ pub mod book;
 pub mod call;
 pub mod command;
 pub mod decision;
+pub mod device;
 pub mod directory;
 pub mod fences;
 pub mod history;
@@ -35,6 +37,7 @@ pub use announcement::{Announced, Change, Numbered, Part, Snapshot};
 pub use book::{Book, BookCommand, BookSettings};
 pub use call::{Answer, AskId, CallId, CallRefused, SocketId};
 pub use command::Command;
+pub use device::{DeviceCommand, DeviceSettings, Sessions};
 pub use directory::{Directory, Reach, RegisterError, RpcRoom};
 pub use fences::{Fences, Session};
 pub use roster::Roster;

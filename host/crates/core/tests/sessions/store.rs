@@ -1,0 +1,28 @@
+//! The store of the simulation: records changed by compare-and-set; it can be away, and come back empty.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pointwork_core::device::{Record, Swapped};
+
+#[derive(Default)]
+pub(crate) struct Store {
+    pub(crate) records: BTreeMap<Arc<str>, Record>,
+    pub(crate) is_away: bool,
+    /// A mutation: it writes whatever epoch the record has.
+    pub(crate) compares_nothing: bool,
+}
+
+impl Store {
+    pub(crate) fn read(&self, device: &str) -> Record {
+        self.records.get(device).cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn swap(&mut self, device: &Arc<str>, expected: u64, record: Record) -> Swapped {
+        if self.read(device).epoch != expected && !self.compares_nothing {
+            return Swapped::Lost;
+        }
+        self.records.insert(device.clone(), record);
+        Swapped::Won
+    }
+}
