@@ -13,6 +13,7 @@ mod npm;
 mod peers;
 mod policies;
 mod prerequisites;
+mod sim;
 mod target;
 mod test;
 mod up;
@@ -45,6 +46,8 @@ enum Task {
     Test(test::Options),
     /// Replicas behind a Redis, real clients, and everything that goes wrong: prints the seed's figures beside ours.
     Gauntlet(gauntlet::Options),
+    /// Simulated clusters of the real machines, from a seed: tells what happens, or sweeps over many.
+    Sim(sim::Options),
     /// Runs the benches.
     Bench(bench::Options),
 }
@@ -67,6 +70,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Policies => policies::run(&workspace),
         Task::Test(options) => test::run(&workspace, &options),
         Task::Gauntlet(options) => gauntlet::run(&workspace, &options),
+        Task::Sim(options) => sim::run(&workspace, &options),
         Task::Bench(options) => bench::run(&workspace, &options),
     }
 }

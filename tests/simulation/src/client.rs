@@ -1,0 +1,73 @@
+//! Clients, their connections and what they are at.
+
+use crate::agenda::Moment;
+use crate::event::{CallRef, ClientId, Connection, Process, Token};
+
+/// A client that comes back after its connection broke, until it leaves for good.
+pub(crate) struct Client {
+    pub(crate) user: usize,
+    /// It can hand in results after a reconnect.
+    pub(crate) is_resumable: bool,
+    /// It says, when it is back, which requests it has.
+    pub(crate) is_resuming: bool,
+    /// The connection before, if it has not said what it has of it.
+    pub(crate) former: Option<Connection>,
+    /// The rooms it registers when it connects, as bits; none for one that only calls.
+    pub(crate) rooms: u8,
+    /// The connection it believes to have.
+    pub(crate) connection: Option<Connection>,
+    pub(crate) is_connecting: bool,
+    pub(crate) has_left: bool,
+    pub(crate) jobs: Vec<Job>,
+    pub(crate) finished: Vec<Finished>,
+}
+
+/// A request that a daemon is at work on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Job {
+    pub(crate) token: Token,
+    pub(crate) call: Option<CallRef>,
+    pub(crate) connection: Connection,
+}
+
+/// A result that could not be told by the connection of its request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Finished {
+    pub(crate) call: CallRef,
+    pub(crate) value: u64,
+    pub(crate) at: Moment,
+    /// It was sent by the connection that there is, or waits to be sent again.
+    pub(crate) is_sent: bool,
+}
+
+/// One connection, from its beginning to its end on both sides.
+pub(crate) struct Line {
+    pub(crate) client: ClientId,
+    pub(crate) process: Process,
+    /// Nothing passes any more.
+    pub(crate) is_cut: bool,
+    /// The process has accepted it and does not know that it has ended.
+    pub(crate) is_accepted: bool,
+    /// The rooms it has registered, as the process knows it.
+    pub(crate) rooms: u8,
+    /// When the last packet each way arrives: none overtakes another.
+    pub(crate) last_up: Moment,
+    pub(crate) last_down: Moment,
+}
+
+impl Client {
+    pub(crate) fn new(user: usize, is_resumable: bool, is_resuming: bool, rooms: u8) -> Client {
+        Client {
+            user,
+            is_resumable,
+            is_resuming,
+            former: None,
+            rooms,
+            connection: None,
+            is_connecting: false,
+            has_left: false,
+            jobs: Vec::new(),
+            finished: Vec::new(),
+        }
+    }
+}

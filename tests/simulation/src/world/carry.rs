@@ -1,0 +1,151 @@
+//! Carries out what a machine says, as the host does: in order, verdicts and all that follows from them included.
+
+use pointwork_core::{AskId, CallId, Command};
+
+use super::World;
+use crate::event::{CallRef, Down, Event, Process, Said, connection};
+use crate::replica::Origin;
+use crate::story::{process as name, tell};
+
+impl World<'_> {
+    /// Hears a machine to the end, and checks what then holds.
+    pub(super) fn carry(&mut self, process: Process) {
+        let now = self.replicas[process].clock.at(self.now);
+        while let Some(command) = self.replicas[process].machine.next_command() {
+            self.tell_command(process, &command);
+            self.audit.hear(process, &command, now);
+            if self.audit.broken.is_some() {
+                return;
+            }
+            self.carry_out(process, command);
+        }
+        self.audit.settled(process, &self.replicas[process].machine, now);
+        self.arm(process);
+    }
+
+    fn carry_out(&mut self, process: Process, command: Command<u64>) {
+        match command {
+            Command::AskTarget { call, ask, user, input, candidates } => {
+                let choice = self.rules.choose(&user, &input, &candidates);
+                self.verdict(process, call, ask, Said::Choice(choice));
+            }
+            Command::AskGrace { call, ask, user, input, absence } => {
+                let wait_ms = self.rules.wait(&user, &input, &absence);
+                self.verdict(process, call, ask, Said::Wait(wait_ms));
+            }
+            Command::AskPresence { call, ask, user, input, doubt } => {
+                let verdict = self.rules.judge(&user, &input, &doubt);
+                self.verdict(process, call, ask, Said::Judgement(verdict));
+            }
+            Command::Emit { call, target, left, resumable } => {
+                let token = self.replicas[process].calls[call.0 as usize - 1];
+                self.calls[token].may_be_handed_in = resumable;
+                let called = resumable.then_some(CallRef { process, call });
+                let line = connection(target);
+                let sent = if self.lines[line].process == process {
+                    self.send_here(process, line, token, called, Origin::Here(call))
+                } else {
+                    self.send_there(process, call, target, called, left)
+                };
+                if !sent {
+                    let now = self.replicas[process].clock.at(self.now);
+                    tell!(self, name(process), "the request of call {} cannot be sent", call.0);
+                    self.audit.unanswerable(process, call, true, now);
+                    self.replicas[process].machine.handle_undelivered(call, now);
+                }
+            }
+            Command::Answer { call, .. } => {
+                let token = self.let_go(process, call);
+                self.send_down(self.calls[token].caller, Down::Answer { token });
+            }
+            Command::Forget { call } => _ = self.let_go(process, call),
+            Command::Held { .. } | Command::WarnSeveral { .. } => {}
+        }
+    }
+
+    /// Drops what is kept for a call, and gives its token.
+    fn let_go(&mut self, process: Process, call: CallId) -> usize {
+        let replica = &mut self.replicas[process];
+        replica.requests.retain(|open| open.call != call);
+        replica.awaited.retain(|awaited| !matches!(awaited.origin, Origin::Here(here) if here == call));
+        let token = replica.calls[call.0 as usize - 1];
+        self.calls[token].may_be_handed_in = false;
+        token
+    }
+
+    /// A policy has decided: the machine hears of it at once, or late, or twice.
+    fn verdict(&mut self, process: Process, call: CallId, ask: AskId, verdict: Said) {
+        if !self.chance.once_in(5) {
+            return self.bring(process, call, ask, verdict);
+        }
+        self.faults.count("late verdict");
+        self.bring_later(process, call, ask, verdict);
+        match self.chance.below(6) {
+            0 | 1 => self.bring(process, call, ask, verdict),
+            2 => self.bring_later(process, call, ask, verdict),
+            _ => return,
+        }
+        self.faults.count("doubled verdict");
+    }
+
+    fn bring_later(&mut self, process: Process, call: CallId, ask: AskId, verdict: Said) {
+        let at = self.now + self.chance.weighted(&[(8, 0, 20), (3, 20, 900), (1, 900, 5_000)]);
+        self.agenda.enter(at, Event::Verdict { process, call, ask, verdict });
+    }
+
+    /// A verdict comes late: whatever it was about may have changed.
+    pub(super) fn late_verdict(&mut self, process: Process, call: CallId, ask: AskId, verdict: Said) {
+        self.before(process);
+        tell!(self, name(process), "a late verdict on call {}, question {}: {verdict:?}", call.0, ask.0);
+        self.bring(process, call, ask, verdict);
+        self.carry(process);
+    }
+
+    fn bring(&mut self, process: Process, call: CallId, ask: AskId, verdict: Said) {
+        let replica = &mut self.replicas[process];
+        let now = replica.clock.at(self.now);
+        match verdict {
+            Said::Choice(choice) => {
+                self.audit.chosen(process, call, ask);
+                replica.machine.handle_choice(call, ask, choice, now);
+            }
+            Said::Wait(wait_ms) => {
+                self.audit.waits(process, call, ask, wait_ms, now);
+                replica.machine.handle_wait(call, ask, wait_ms, now);
+            }
+            Said::Judgement(verdict) => {
+                self.audit.judged(process, call, ask, verdict);
+                replica.machine.handle_judgement(call, ask, verdict, now);
+            }
+        }
+    }
+
+    fn tell_command(&mut self, process: Process, command: &Command<u64>) {
+        if !self.story.is_told() {
+            return;
+        }
+        let what = match command {
+            Command::AskTarget { call, ask, candidates, .. } => {
+                format!("call {}: target is asked about {} (question {})", call.0, candidates.len(), ask.0)
+            }
+            Command::AskGrace { call, ask, absence, .. } => {
+                format!("call {}: grace is asked, {:?} (question {})", call.0, absence.cause, ask.0)
+            }
+            Command::AskPresence { call, ask, doubt, .. } => {
+                let (cause, since, back) = (doubt.cause, doubt.since_ms, doubt.returned);
+                format!(
+                    "call {}: presence is asked, {cause:?} for {since} ms, back {back} (question {})",
+                    call.0, ask.0
+                )
+            }
+            Command::Emit { call, target, resumable, .. } => {
+                format!("call {} is sent to socket {}, resumable {resumable}", call.0, target.0)
+            }
+            Command::Held { call, left, .. } => format!("call {} is held for {} ms more", call.0, left.as_millis()),
+            Command::Answer { call, answer } => format!("call {} ends: {answer:?}", call.0),
+            Command::Forget { call } => format!("call {} is forgotten", call.0),
+            Command::WarnSeveral { method, count, .. } => format!("{count} sockets have {method}"),
+        };
+        tell!(self, name(process), "  {what}");
+    }
+}

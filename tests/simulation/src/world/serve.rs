@@ -1,0 +1,193 @@
+//! A process and its own clients: what they send, and how their connections begin and end.
+
+use pointwork_core::Numbered;
+use pointwork_core::decision::{Departure, Traits};
+
+use super::World;
+use crate::audit::Auditor;
+use crate::event::{CallRef, Connection, Down, Event, Given, Message, Process, Token, Up, socket};
+use crate::replica::{Awaited, Origin};
+use crate::room::Room;
+use crate::story::{process as name, tell};
+
+impl World<'_> {
+    /// A client's packet arrives.
+    pub(super) fn up(&mut self, connection: Connection, packet: Up) {
+        let line = &self.lines[connection];
+        let process = line.process;
+        if line.is_cut || !line.is_accepted && !matches!(packet, Up::Hello) {
+            return;
+        }
+        tell!(self, name(process), "c{}, socket {}: {packet}", self.lines[connection].client, connection + 1);
+        match packet {
+            Up::Hello => self.accept(process, connection),
+            Up::Resumed(resumed) => {
+                // Before whatever the daemon registers next.
+                self.publish(process, None, Message::Resumed(resumed.clone()), None);
+                self.resumed(process, &resumed);
+            }
+            Up::Register(room) => self.register(process, connection, room),
+            Up::Unregister(room) => self.unregister(process, connection, room),
+            Up::Call { token, room, timeout_ms } => self.call(process, connection, token, room, timeout_ms),
+            Up::Ack { token, given } => self.acknowledged(process, connection, token, given),
+            Up::HandIn { call, value } => self.hand_in(process, connection, call, value),
+            Up::Close => self.close(connection, Departure::Closed),
+        }
+    }
+
+    /// A process learns that a connection is broken.
+    pub(super) fn server_notices(&mut self, connection: Connection) {
+        self.close(connection, Departure::TransportLost);
+    }
+
+    fn accept(&mut self, process: Process, connection: Connection) {
+        let client = &self.clients[self.lines[connection].client];
+        let user = self.names.users[client.user].clone();
+        let traits = Traits { local: true, resumable: client.is_resumable, ..Traits::default() };
+        self.lines[connection].is_accepted = true;
+        let now = self.before(process);
+        self.audit.seen(process, socket(connection), 0, traits.resumable);
+        self.replicas[process].machine.handle_connect(socket(connection), user, 0, traits, now);
+        self.carry(process);
+    }
+
+    fn register(&mut self, process: Process, connection: Connection, room: Room) {
+        let now = self.before(process);
+        self.lines[connection].rooms |= room.bit();
+        self.audit.truly_registered(connection, room);
+        self.audit.registered(process, socket(connection), room);
+        let (user, method) = self.names.of(room);
+        let replica = &mut self.replicas[process];
+        let registered = replica.machine.handle_register(socket(connection), method.clone(), now);
+        self.audit.demand(registered.is_ok(), "true-news", || format!("{registered:?} of a socket that is there"));
+        self.carry(process);
+        let resumable = self.clients[self.lines[connection].client].is_resumable;
+        let change = self.replicas[process].roster.join(socket(connection), user, resumable, method, now);
+        self.announce(process, change);
+    }
+
+    fn unregister(&mut self, process: Process, connection: Connection, room: Room) {
+        let now = self.before(process);
+        self.lines[connection].rooms &= !room.bit();
+        self.audit.truly_unregistered(connection, room);
+        self.audit.unregistered(process, socket(connection), room, now);
+        let (_, method) = self.names.of(room);
+        let replica = &mut self.replicas[process];
+        let unregistered = replica.machine.handle_unregister(socket(connection), &method, now);
+        self.audit.demand(unregistered.is_ok(), "true-news", || format!("{unregistered:?} of a socket that is there"));
+        self.carry(process);
+        let change = self.replicas[process].roster.leave(socket(connection), &method);
+        self.announce(process, change);
+    }
+
+    fn call(&mut self, process: Process, connection: Connection, token: Token, room: Room, timeout_ms: u64) {
+        let now = self.before(process);
+        let timeout = std::time::Duration::from_millis(timeout_ms);
+        let (_, method) = self.names.of(room);
+        let replica = &mut self.replicas[process];
+        match replica.machine.handle_call(socket(connection), method, timeout, now) {
+            Ok(call) => {
+                replica.calls.push(token);
+                let count = replica.calls.len() as u64;
+                self.calls[token].place = Some((process, call));
+                self.audit.called(process, Auditor::record(token, socket(connection), room, timeout), now);
+                self.audit.demand(call.0 == count, "one-answer", || format!("{call:?} is the {count}th call"));
+                tell!(self, name(process), "  #{token} is call {}", call.0);
+            }
+            Err(refused) => {
+                tell!(self, name(process), "  #{token} is refused: {refused:?}");
+                self.audit.ends.count("refused");
+                self.send_down(connection, Down::Answer { token });
+            }
+        }
+        self.carry(process);
+    }
+
+    fn acknowledged(&mut self, process: Process, connection: Connection, token: Token, given: Given) {
+        let awaited = &mut self.replicas[process].awaited;
+        let its = |awaited: &Awaited| awaited.connection == connection && awaited.token == token;
+        let Some(place) = awaited.iter().position(its) else { return };
+        match awaited.remove(place).origin {
+            Origin::Here(call) => self.answered(process, call, given),
+            Origin::Peer { process: peer, request } => {
+                self.publish(process, Some(peer), Message::Reply { request, given }, None);
+            }
+        }
+    }
+
+    /// Hands a request to a socket of this process; `false` if it cannot be.
+    pub(super) fn send_here(
+        &mut self,
+        process: Process,
+        connection: Connection,
+        token: Token,
+        call: Option<CallRef>,
+        origin: Origin,
+    ) -> bool {
+        if !self.lines[connection].is_accepted {
+            return false;
+        }
+        if !self.is_healed && self.chance.once_in(150) {
+            // It does not take what it is sent: it is cut off, so that it comes back.
+            self.faults.count("full buffer");
+            self.cut(connection, &[(1, 0, 5)], &[(1, 0, 50)]);
+            return false;
+        }
+        self.replicas[process].awaited.push(Awaited { connection, token, origin });
+        self.send_down(connection, Down::Request { token, call });
+        true
+    }
+
+    /// A process lets a connection go. Its acknowledgements end, before it is known that it has gone or after.
+    pub(super) fn close(&mut self, connection: Connection, cause: Departure) {
+        let line = &mut self.lines[connection];
+        if !std::mem::take(&mut line.is_accepted) {
+            return;
+        }
+        let process = line.process;
+        line.is_cut = true;
+        tell!(self, name(process), "lets socket {} go: {cause:?}", connection + 1);
+        self.audit.truly_left(connection);
+        let are_acks_first = !self.chance.once_in(3);
+        if are_acks_first {
+            self.end_acks(process, connection);
+        }
+        let now = self.before(process);
+        self.audit.gone(process, socket(connection), cause, now);
+        self.replicas[process].machine.handle_disconnect(socket(connection), cause, now);
+        self.carry(process);
+        if !are_acks_first {
+            self.end_acks(process, connection);
+        }
+        let change = self.replicas[process].roster.gone(socket(connection), cause);
+        self.announce(process, change);
+    }
+
+    fn end_acks(&mut self, process: Process, connection: Connection) {
+        let awaited = &mut self.replicas[process].awaited;
+        let ended: Vec<Awaited> = awaited.extract_if(.., |awaited| awaited.connection == connection).collect();
+        for Awaited { origin, .. } in ended {
+            match origin {
+                Origin::Here(call) => self.unanswerable(process, call),
+                Origin::Peer { process: peer, request } => {
+                    self.publish(process, Some(peer), Message::Unanswered { request }, None);
+                }
+            }
+        }
+    }
+
+    /// Nothing passes a connection any more. Both sides learn of it, each after a while.
+    pub(super) fn cut(&mut self, connection: Connection, server: &[(usize, u64, u64)], client: &[(usize, u64, u64)]) {
+        self.lines[connection].is_cut = true;
+        let at = self.now + self.chance.weighted(server);
+        self.agenda.enter(at, Event::ServerNotices { connection });
+        let at = self.now + self.chance.weighted(client);
+        self.agenda.enter(at, Event::ClientNotices { connection });
+    }
+
+    fn announce(&mut self, process: Process, change: Option<Numbered>) {
+        if let Some(change) = change {
+            self.publish(process, None, Message::Change(change.into()), None);
+        }
+    }
+}
