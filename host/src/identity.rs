@@ -1,6 +1,6 @@
 //! Who a connection is, from what it says in its handshake.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use crate::auth::{AuthError, Claims};
 
@@ -37,6 +37,16 @@ pub enum Client {
     Session(Arc<str>),
     /// One machine: a daemon.
     Machine(Arc<str>),
+}
+
+impl fmt::Display for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::User => f.write_str("user"),
+            Self::Session(session) => write!(f, "session:{session}"),
+            Self::Machine(machine) => write!(f, "machine:{machine}"),
+        }
+    }
 }
 
 /// Why a connection is refused. Its text is what the client is told, in the words that clients know.

@@ -6,14 +6,17 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use axum::{
     extract::{ConnectInfo, Request, State},
+    http::StatusCode,
     middleware::Next,
-    response::Response,
+    response::{IntoResponse, Response},
 };
 use socketioxide::TransportType;
+use tokio::time::Instant;
 
 use crate::{
     io::SocketRef,
@@ -22,9 +25,12 @@ use crate::{
 };
 
 /// The lines of clients that began by polling and went over to a WebSocket, by the id of their session. The line that a socket
-/// remembers is the one it began on.
+/// remembers is the one it began on. And the sessions of those that poll and were cut off.
 #[derive(Clone, Default)]
-pub(crate) struct Upgrades(Arc<Mutex<HashMap<String, WeakScissors>>>);
+pub(crate) struct Upgrades(Arc<Mutex<HashMap<String, WeakScissors>>>, Arc<Mutex<HashMap<String, Instant>>>);
+
+/// For so long a polling client that was cut off may ask for its session; the engine has ended it before.
+const SHUT_KEPT: Duration = Duration::from_secs(300);
 
 impl Upgrades {
     /// Notes `line` for a session. The id is the client's word, so lines that ended are forgotten as the table grows: it
@@ -35,6 +41,19 @@ impl Upgrades {
             lines.retain(|_, line| line.is_whole());
         }
         lines.insert(session, line.downgrade());
+    }
+
+    /// A session is answered no more, as one that the engine does not know.
+    fn shut(&self, session: &str) {
+        let mut shut = lock(&self.1);
+        if shut.len() == shut.capacity() {
+            shut.retain(|_, since| since.elapsed() < SHUT_KEPT);
+        }
+        shut.insert(session.to_owned(), Instant::now());
+    }
+
+    fn is_shut(&self, session: &str) -> bool {
+        lock(&self.1).contains_key(session)
     }
 
     fn cut(&self, session: &str) -> bool {
@@ -52,8 +71,15 @@ pub(crate) async fn note_upgrade(State(upgrades): State<Upgrades>, mut request: 
     {
         upgrades.note(session.to_owned(), line);
     }
+    let is_shut = value("sid").is_some_and(|session| upgrades.is_shut(session));
     request.extensions_mut().insert(upgrades);
-    next.run(request).await
+    let response = next.run(request).await;
+    // The request was let through all the same: what it takes out of the buffer makes room for the socket to be closed. Its client is
+    // told what the engine tells one whose session it does not know, and that one comes back.
+    if is_shut {
+        return (StatusCode::BAD_REQUEST, r#"{"code":1,"message":"Session ID unknown"}"#).into_response();
+    }
+    response
 }
 
 /// An Engine.IO session id has 16 bytes here.
@@ -72,7 +98,11 @@ pub(crate) fn cut_off(socket: &SocketRef) {
         line.cut();
     }
     if socket.transport_type() == TransportType::Polling {
-        // Its session outlives its connections. This waits for a place in the buffer that the next poll empties.
+        // Its session outlives its connections. That it is closed must not be told to it, or it stays away; this waits for a place
+        // in the buffer that its next poll empties.
+        if let Some(upgrades) = extensions.get::<Upgrades>() {
+            upgrades.shut(socket.id.as_str());
+        }
         let socket = socket.clone();
         tokio::spawn(async move {
             while let Err(socketioxide::SocketError::InternalChannelFull) = socket.clone().disconnect() {

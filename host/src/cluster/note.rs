@@ -6,7 +6,7 @@
 //! | [`ASK`] | nil: the peer's snapshot is wanted |
 //! | [`PART`] | `[seq, index, last, [[socket, user, resumable, [[method, age in ms], …]], …]]` |
 //! | [`ENDED`] | `[[user, session, time in ms since 1970], …]`: sessions that ended |
-//! | [`RESUMED`] | `[user, old socket, new socket, [[replica, [call, …]], …]]`: a daemon is back, and has these requests |
+//! | [`RESUMED`] | `[user, old socket, new socket, client, [[replica, [call, …]], …]]`: a daemon is back, and has these requests |
 //! | [`LEAVING`], [`NOTED`] | nil: no more calls, please; and the answer: there will be none |
 //!
 //! A socket is its 16 bytes. What a later version adds at the end of a list is not read.
@@ -80,12 +80,12 @@ pub(super) fn from_resumed(resumed: &Resumed) -> Value {
     };
     let has = resumed.has.iter().map(calls).collect();
     let (old, new) = (from_socket(resumed.old), from_socket(resumed.new));
-    Value::Array(vec![(*resumed.user).into(), old, new, Value::Array(has)])
+    Value::Array(vec![(*resumed.user).into(), old, new, resumed.client.into(), Value::Array(has)])
 }
 
 pub(super) fn to_resumed(value: Value) -> Option<Resumed> {
     let mut fields = List::of(value)?;
-    let (user, old, new) = (fields.text()?, fields.socket()?, fields.socket()?);
+    let (user, old, new, client) = (fields.text()?, fields.socket()?, fields.socket()?, fields.number()?);
     let calls = |value| {
         let mut fields = List::of(value)?;
         let owner = fields.text()?.to_string();
@@ -93,7 +93,7 @@ pub(super) fn to_resumed(value: Value) -> Option<Resumed> {
         Some((owner, calls.collect::<Option<_>>()?))
     };
     let has = List::of(fields.value()?)?.0.map(calls).collect::<Option<_>>()?;
-    Some(Resumed { user, old, new, has })
+    Some(Resumed { user, old, new, client, has })
 }
 
 pub(super) fn from_change(numbered: &Numbered) -> Value {
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn what_a_daemon_resumes_is_read_as_it_was_written() {
         let has = [("a".to_owned(), BTreeSet::from([CallId(1), CallId(u64::MAX)])), ("b".to_owned(), BTreeSet::new())];
-        let resumed = Resumed { user: "ü:1".into(), old: socket(), new: SocketId(7), has: has.into() };
+        let resumed = Resumed { user: "ü:1".into(), old: socket(), new: SocketId(7), client: 9, has: has.into() };
         assert_eq!(to_resumed(read(&from_resumed(&resumed))), Some(resumed));
         assert_eq!(to_resumed(Value::Nil), None);
     }

@@ -22,6 +22,7 @@ use std::{
     time::Duration,
 };
 
+use self::resume::Resumable;
 pub(crate) use self::resume::{Resumed, Superseded};
 use self::{
     asked::Asked,
@@ -73,6 +74,8 @@ pub struct RpcSettings {
 pub struct Party {
     user: Arc<str>,
     capabilities: Capabilities,
+    /// Stands for what the client is within its user.
+    client: u64,
     /// Stands for the user in a policy's input.
     key: u64,
     shard: usize,
@@ -124,7 +127,8 @@ impl Rpc {
     pub fn party(&self, identity: &Identity) -> Party {
         let user = identity.user.clone();
         let (key, shard) = (pointwork_policy::user_key(&user), self.shard_of(&user));
-        Party { user, capabilities: identity.capabilities, key, shard }
+        let client = pointwork_policy::user_key(&identity.client.to_string());
+        Party { user, capabilities: identity.capabilities, client, key, shard }
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "any bits of the hash will do")]
@@ -135,6 +139,9 @@ impl Rpc {
     /// A socket of the party is connected.
     pub fn connect(self: &Arc<Self>, socket: &SocketRef, party: &Party) {
         let traits = Traits { local: true, resumable: party.capabilities.resume, ..Traits::default() };
+        if party.capabilities.resume {
+            socket.extensions.insert(Resumable(party.client));
+        }
         self.drive_shard(party.shard, |shard, now| {
             shard.sockets.insert(id(socket.id), Seat::Here(socket.clone()));
             shard.switchboard.handle_connect(id(socket.id), party.user.clone(), 0, traits, now);

@@ -105,6 +105,8 @@ pub(crate) struct Resumed {
     pub(crate) user: Arc<str>,
     pub(crate) old: SocketId,
     pub(crate) new: SocketId,
+    /// What the client is, within its user.
+    pub(crate) client: u64,
     /// By the replica of their callers.
     pub(crate) has: BTreeMap<String, BTreeSet<CallId>>,
 }
@@ -113,6 +115,10 @@ pub(crate) struct Resumed {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Superseded;
 
+/// What the client of a socket is that may resume on another one: no other client of the user ends it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Resumable(pub(super) u64);
+
 /// How many requests a daemon can have at once from all replicas, for all that is believed.
 const RESUMED_MAX: usize = 10_000;
 
@@ -120,7 +126,11 @@ impl Rpc {
     /// `rpc-resumed {socket, callIds}`, answered through `ack`.
     pub fn resumed(self: &Arc<Self>, socket: &SocketRef, party: &Party, incoming: Incoming, ack: AckSender) {
         self.touch(socket, party);
-        let resumed = match Resumed::of(incoming, party.user.clone(), id(socket.id)) {
+        if !party.capabilities.resume {
+            let error = "Invalid parameters: the capability rpc-resume is required";
+            return acknowledge(socket, ack, &Answer::error(error));
+        }
+        let resumed = match Resumed::of(incoming, party, id(socket.id)) {
             Ok(resumed) => resumed,
             Err(error) => return acknowledge(socket, ack, &Answer::error(error)),
         };
@@ -132,16 +142,22 @@ impl Rpc {
 
     /// A daemon is back, here or elsewhere.
     pub(crate) fn resume(self: &Arc<Self>, resumed: &Resumed) {
-        let Resumed { user, old, new, has } = resumed;
+        let Resumed { user, old, new, client, has } = resumed;
         if old == new {
             return;
         }
         let none = BTreeSet::new();
         let has = has.get(self.replicas.cluster().uid()).unwrap_or(&none);
         let seat = self.drive_shard_aside(self.shard_of(user), |state, now| {
-            state.switchboard.handle_resumed(user, *old, *new, has, now);
+            let seat = state.sockets.get(old).cloned();
+            if let Some(Seat::Here(socket)) = &seat
+                && socket.extensions.get::<Resumable>() != Some(Resumable(*client))
+            {
+                return None;
+            }
             let is_theirs = state.switchboard.directory().user(*old) == Some(user);
-            state.sockets.get(old).filter(|_| is_theirs).cloned()
+            state.switchboard.handle_resumed(user, *old, *new, has, now);
+            seat.filter(|_| is_theirs)
         });
         if let Some(Seat::Here(socket)) = seat {
             socket.extensions.insert(Superseded);
@@ -152,7 +168,8 @@ impl Rpc {
 
 impl Resumed {
     /// The error is what the daemon is told.
-    fn of(incoming: Incoming, user: Arc<str>, new: SocketId) -> Result<Self, String> {
+    fn of(incoming: Incoming, party: &Party, new: SocketId) -> Result<Self, String> {
+        let (user, client) = (party.user.clone(), party.client);
         let mut body = incoming.args.map_err(|unfit| unfit.to_string())?.into_first().unwrap_or(rmpv::Value::Nil);
         let old = take(&mut body, "socket").and_then(|old| Some(id(Sid::from_str(old.as_str()?).ok()?)));
         let old = old.ok_or("Invalid parameters: socket is required")?;
@@ -166,7 +183,7 @@ impl Resumed {
         for (owner, call) in calls.iter().filter_map(|call| named(call.as_str()?)) {
             has.entry(owner).or_default().insert(call);
         }
-        Ok(Self { user, old, new, has })
+        Ok(Self { user, old, new, client, has })
     }
 }
 
@@ -209,7 +226,8 @@ impl HandedIn {
 /// What an id names: the replica of a call, and the call.
 fn named(id: &str) -> Option<(String, CallId)> {
     let (owner, call) = id.split_once('-')?;
-    let is_owner = owner.len() == 16 && owner.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_owner = owner.len() == 16 && is_hex(owner) && is_hex(call);
     Some((is_owner.then(|| owner.to_owned())?, CallId(u64::from_str_radix(call, 16).ok()?)))
 }
 
@@ -217,7 +235,7 @@ fn named(id: &str) -> Option<(String, CallId)> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::wire::Args;
+    use crate::{identity::Capabilities, wire::Args};
 
     fn of(body: rmpv::Value) -> Result<(String, u64, Option<rmpv::Value>), String> {
         let handed_in = HandedIn::of(Incoming { args: Ok(Args(vec![body])), bytes: 0 })?;
@@ -231,9 +249,16 @@ mod tests {
     #[test]
     fn an_id_names_a_replica_and_a_call() {
         assert_eq!(of(named("0123456789abcdef-1f")), Ok(("0123456789abcdef".to_owned(), 31, Some(7.into()))));
-        for nonsense in
-            ["", "-", "0123456789abcdef", "0123456789abcdef-", "0123456789abcdeX-1", "abc-1", "0123456789abcdef-1 "]
-        {
+        for nonsense in [
+            "",
+            "-",
+            "0123456789abcdef",
+            "0123456789abcdef-",
+            "0123456789abcdeX-1",
+            "abc-1",
+            "0123456789abcdef-1 ",
+            "0123456789abcdef-+1",
+        ] {
             assert_eq!(of(named(nonsense)), Err("Unknown call".to_owned()), "{nonsense:?}");
         }
         assert_eq!(of(rmpv::Value::Nil), Err("Invalid parameters: callId is required".to_owned()));
@@ -245,7 +270,8 @@ mod tests {
             let calls = calls.iter().map(|call| (*call).into()).collect();
             let body = vec![("socket".into(), socket.into()), ("callIds".into(), rmpv::Value::Array(calls))];
             let incoming = Incoming { args: Ok(Args(vec![rmpv::Value::Map(body)])), bytes: 0 };
-            Resumed::of(incoming, "u".into(), SocketId(7))
+            let party = Party { user: "u".into(), capabilities: Capabilities::default(), client: 5, key: 0, shard: 0 };
+            Resumed::of(incoming, &party, SocketId(7))
         };
         let (one, other) = ("0123456789abcdef", "fedcba9876543210");
         let calls = [format!("{one}-1"), format!("{other}-a"), format!("{one}-2"), "nonsense".to_owned()];

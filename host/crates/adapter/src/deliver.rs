@@ -58,7 +58,7 @@ impl Tail {
         let before = order.last.replace(id);
         order.read += 1;
         match (&content, namespace) {
-            (Content::Event(event), Some(namespace)) => self.deliver(namespace, event, overrun),
+            (Content::Event(event), Some(namespace)) => self.deliver(namespace, event, id, overrun),
             (Content::Loss, _) => self.tell_loss(id),
             _ => {}
         }
@@ -80,13 +80,13 @@ impl Tail {
         }
     }
 
-    fn deliver(&self, namespace: &Namespace, event: &Event, overrun: &mut Overrun) {
+    fn deliver(&self, namespace: &Namespace, event: &Event, id: EntryId, overrun: &mut Overrun) {
         let Some(local) = namespace.local() else { return };
         if self.followers.is_empty() {
             return;
         }
         let number = namespace.number();
-        for socket in self.followers.live(number, local.select(&event.opts)) {
+        for socket in self.followers.live(number, local.select(&event.opts), id) {
             if !local.send(&event.data, socket) {
                 overrun.add(self.followers.cut((number, socket)));
             }

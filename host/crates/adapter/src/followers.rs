@@ -36,6 +36,8 @@ pub(crate) struct Followed {
     pub(crate) namespace: Arc<Namespace>,
     pub(crate) follower: Arc<dyn Follower>,
     serial: u64,
+    /// The last entry that its client is known to have seen, if that is ahead of this replica: it gets none up to there.
+    seen: EntryId,
     /// How much had been read when it was told last that the stream cannot be reached.
     cut_off_at: Option<u64>,
 }
@@ -71,7 +73,7 @@ impl Followers {
         pending: Option<Pending>,
     ) -> u64 {
         let serial = self.serials.fetch_add(1, Ordering::Relaxed);
-        let followed = Followed { namespace, follower, serial, cut_off_at: None };
+        let followed = Followed { namespace, follower, serial, seen: EntryId::default(), cut_off_at: None };
         let mut table = lock(&self.table);
         let former = table.followed.insert(key, followed);
         match pending {
@@ -108,10 +110,24 @@ impl Followers {
         lock(&self.table).followed.is_empty()
     }
 
-    /// Those of these sockets that get what is new.
-    pub(crate) fn live(&self, namespace: u64, sockets: Vec<Sid>) -> Vec<Sid> {
+    /// A follower has seen what this replica has not read yet.
+    pub(crate) fn set_seen(&self, key: Key, seen: EntryId) {
+        if let Some(followed) = lock(&self.table).followed.get_mut(&key) {
+            followed.seen = seen;
+        }
+    }
+
+    /// Ids begin anew: what was seen of another stream is no place in this one.
+    pub(crate) fn forget_seen(&self) {
+        lock(&self.table).followed.values_mut().for_each(|followed| followed.seen = EntryId::default());
+    }
+
+    /// Those of these sockets that get an entry that is new.
+    pub(crate) fn live(&self, namespace: u64, sockets: Vec<Sid>, id: EntryId) -> Vec<Sid> {
         let table = lock(&self.table);
-        let is_live = |key: &Key| table.followed.contains_key(key) && !table.pending.contains_key(key);
+        let is_live = |key: &Key| {
+            table.followed.get(key).is_some_and(|followed| followed.seen < id) && !table.pending.contains_key(key)
+        };
         sockets.into_iter().filter(|sid| is_live(&(namespace, *sid))).collect()
     }
 

@@ -24,7 +24,7 @@ pub(crate) struct Log {
     is_torn: bool,
 }
 
-/// How much a log holds. Twice as much while it is filled from the front, so that those it is filled for can be served.
+/// How much a log holds, or one client is sent of it. A log holds twice as much while it is filled from the front, so that those it is filled for can be served.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     pub(crate) entries_max: usize,
@@ -163,17 +163,20 @@ impl Log {
         }
     }
 
-    /// What there is behind an entry of the broadcasts that `wanted` picks, in order, if they are no more than `max`.
-    pub(crate) fn missed(&self, from: EntryId, max: usize, wanted: impl Fn(EntryId, &Event) -> bool) -> Missed<'_> {
+    /// What there is behind an entry of the broadcasts that `wanted` picks, in order, if they are within the bounds.
+    pub(crate) fn missed(&self, from: EntryId, max: Bounds, wanted: impl Fn(EntryId, &Event) -> bool) -> Missed<'_> {
         let first = self.entries.partition_point(|entry| entry.id <= from);
-        let mut missed = Vec::new();
+        let (mut missed, mut bytes) = (Vec::new(), 0);
         for Entry { id, content } in self.entries.range(first..) {
             match content {
                 Content::Loss => return Missed::Lost,
-                Content::Event(event) if wanted(*id, event) => missed.push(event),
+                Content::Event(event) if wanted(*id, event) => {
+                    bytes += event.size();
+                    missed.push(event);
+                }
                 Content::Event(_) | Content::Other => {}
             }
-            if missed.len() > max {
+            if missed.len() > max.entries_max || bytes > max.bytes_max {
                 return Missed::TooMany;
             }
         }

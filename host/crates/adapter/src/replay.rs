@@ -43,8 +43,14 @@ impl Tail {
 
     /// A follower that waits for what it missed does not get it.
     pub(crate) fn refuse(&self, order: &Order, key: Key, gap: Gap) {
-        if let Some((followed, _)) = self.followers.settle(key) {
-            refuse(&followed, gap, order.last);
+        let Some((followed, pending)) = self.followers.settle(key) else { return };
+        match (pending, order.last) {
+            // Nothing is known against its place, which is ahead of this replica: it must not be led back behind it.
+            (Pending::CatchUp(catch_up), Some(last)) if gap == Gap::Unreachable && catch_up.from > last => {
+                self.followers.set_seen(key, catch_up.from);
+                refuse(&followed, gap, Some(catch_up.from));
+            }
+            _ => refuse(&followed, gap, order.last),
         }
     }
 
@@ -58,7 +64,7 @@ impl Tail {
         let wanted = |id: EntryId, event: &Event| {
             event.namespace == namespace && event.is_for(if id <= since { &before } else { &later })
         };
-        match log.missed(from, self.events_max, wanted) {
+        match log.missed(from, self.recovered_max, wanted) {
             Missed::TooMany => refuse(&followed, Gap::TooMany, Some(log.last())),
             Missed::Lost => refuse(&followed, Gap::Unreachable, Some(log.last())),
             Missed::Events(events) if events.iter().all(|event| local.send(&event.data, socket)) => {

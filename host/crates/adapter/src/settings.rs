@@ -39,6 +39,8 @@ pub struct Settings {
     pub log_bytes_max: usize,
     /// How many broadcasts a socket is sent at most of what it missed. Its buffer must have room for them.
     pub recover_events_max: usize,
+    /// How many bytes they may have together: they are copied into its buffer at once.
+    pub recover_bytes_max: usize,
     /// The bounds of messages.
     pub limits: Limits,
 }
@@ -61,6 +63,7 @@ impl Default for Settings {
             log_entries_max: 50_000,
             log_bytes_max: 64 << 20,
             recover_events_max: 4_000,
+            recover_bytes_max: 8 << 20,
             limits: Limits::default(),
         }
     }

@@ -25,7 +25,8 @@ pub(crate) struct Tail {
     /// The recovery's task has something new to look at.
     pub(crate) is_due: Notify,
     pub(crate) bounds: Bounds,
-    pub(crate) events_max: usize,
+    /// What one follower is sent at most of what it missed.
+    pub(crate) recovered_max: Bounds,
     pub(crate) is_alone: bool,
 }
 
@@ -71,7 +72,7 @@ impl Tail {
             followers: Followers::default(),
             is_due: Notify::new(),
             bounds,
-            events_max: settings.recover_events_max,
+            recovered_max: Bounds { entries_max: settings.recover_events_max, bytes_max: settings.recover_bytes_max },
             is_alone,
         }
     }
@@ -145,6 +146,9 @@ impl Tail {
     pub(crate) fn lost(&self, gap: Gap, at: EntryId) {
         let mut order = lock(&self.order);
         order.last = Some(at);
+        if gap == Gap::Unknown {
+            self.followers.forget_seen();
+        }
         if let Some(log) = &mut order.log {
             log.tear(at);
         }

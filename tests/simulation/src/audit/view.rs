@@ -22,6 +22,8 @@ pub(super) struct View {
     /// By their numbers, less one.
     pub(super) calls: Vec<CallRecord>,
     pub(super) open: Vec<CallId>,
+    /// The sockets that it was told have been given up by their daemons.
+    pub(super) given_up: BTreeSet<SocketId>,
 }
 
 /// A socket that it knows.
@@ -73,6 +75,23 @@ impl View {
         }
     }
 
+    /// A socket is gone, or not heard from.
+    fn lose(&mut self, socket: SocketId, cause: Departure, now: Time) {
+        self.sockets.remove(&socket);
+        for room in &mut self.rooms {
+            room.retain(|member| member.socket != socket);
+        }
+        // One that has no methods any more has told of each, and is there all the same.
+        if cause != Departure::Unregistered {
+            self.sent_to(socket).for_each(|record| record.tell(cause, now));
+        }
+        for call in self.open.clone() {
+            let record = self.record(call);
+            record.has_caller_left |= record.caller == socket;
+        }
+        self.note_bare(None);
+    }
+
     /// The open calls that were sent to a socket.
     fn sent_to(&mut self, socket: SocketId) -> impl Iterator<Item = &mut CallRecord> {
         let records = self.calls.iter_mut();
@@ -84,6 +103,11 @@ impl Auditor {
     /// A process is told that a socket is there; of replica 0 if it is its own.
     pub(crate) fn seen(&mut self, process: Process, socket: SocketId, replica: u32, is_resumable: bool) {
         self.views[process].sockets.insert(socket, Seen { replica, is_resumable });
+    }
+
+    /// Whether a process knows a socket.
+    pub(crate) fn sees(&self, process: Process, socket: SocketId) -> bool {
+        self.views[process].sockets.contains_key(&socket)
     }
 
     /// A process is told that a socket has a method.
@@ -114,27 +138,15 @@ impl Auditor {
     /// A process is told that a socket is gone, or not heard from.
     pub(crate) fn gone(&mut self, process: Process, socket: SocketId, cause: Departure, now: Time) {
         self.demand_truth(connection(socket), cause, None);
-        let view = &mut self.views[process];
-        view.sockets.remove(&socket);
-        for room in &mut view.rooms {
-            room.retain(|member| member.socket != socket);
-        }
-        // One that has no methods any more has told of each, and is there all the same.
-        if cause != Departure::Unregistered {
-            view.sent_to(socket).for_each(|record| record.tell(cause, now));
-        }
-        for call in view.open.clone() {
-            let record = view.record(call);
-            record.has_caller_left |= record.caller == socket;
-        }
-        view.note_bare(None);
+        self.views[process].lose(socket, cause, now);
     }
 
-    /// A process is told that a daemon is back on another socket, and which of its requests it has.
+    /// A process is told that a daemon is back on another socket, and which of its requests it has. `is_its_own`: the old socket
+    /// is one of the same user.
     pub(crate) fn resumed(
         &mut self,
         process: Process,
-        user: usize,
+        (user, is_its_own): (usize, bool),
         (old, new): (SocketId, SocketId),
         has: &BTreeSet<CallId>,
         now: Time,
@@ -146,6 +158,13 @@ impl Auditor {
             if is_its && record.room.user() == user {
                 record.resume(new, has.contains(&id), now);
             }
+        }
+        // Whoever is to tell of the old socket's end may not know it yet; its daemon does.
+        if is_its_own {
+            view.given_up.insert(old);
+        }
+        if is_its_own && view.sockets.contains_key(&old) {
+            view.lose(old, Departure::TransportLost, now);
         }
     }
 

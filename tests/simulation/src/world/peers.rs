@@ -105,9 +105,14 @@ impl World<'_> {
                 machine.handle_connect(socket, user, replica, traits, now);
             }
             BookCommand::Register { socket, user, method, age } => {
-                self.audit.registered(process, socket, self.names.room(&user, &method));
+                let is_seen = self.audit.sees(process, socket);
+                if is_seen {
+                    self.audit.registered(process, socket, self.names.room(&user, &method));
+                }
                 let registered = machine.handle_registered(socket, method, age, now);
-                self.audit.demand(registered.is_ok(), "true-news", || format!("{registered:?} of {socket:?}"));
+                // Of one whose daemon has another socket by now, as it said itself, nothing is taken.
+                self.audit
+                    .demand(registered.is_ok() == is_seen, "true-news", || format!("{registered:?} of {socket:?}"));
             }
             BookCommand::Unregister { socket, user, method } => {
                 self.audit.unregistered(process, socket, self.names.room(&user, &method), now);

@@ -158,12 +158,13 @@ impl World<'_> {
         let own = has.iter().filter(|call| call.process == process);
         let has: BTreeSet<CallId> = own.map(|call| call.call).collect();
         let now = self.before(process);
-        self.audit.resumed(process, *user, (socket(*old), socket(*new)), &has, now);
+        let is_its_own = self.clients[self.lines[*old].client].user == *user;
+        self.audit.resumed(process, (*user, is_its_own), (socket(*old), socket(*new)), &has, now);
         let machine = &mut self.replicas[process].machine;
         machine.handle_resumed(&self.names.users[*user], socket(*old), socket(*new), &has, now);
         self.carry(process);
         let line = &self.lines[*old];
-        if line.process == process && line.is_accepted && self.clients[line.client].user == *user {
+        if line.process == process && line.is_accepted && is_its_own {
             // Nobody is there any more.
             self.lines[*old].is_cut = true;
             self.agenda.enter(self.now, Event::ServerNotices { connection: *old });

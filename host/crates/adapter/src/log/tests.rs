@@ -1,6 +1,8 @@
 use super::*;
 use crate::wire::Options;
 
+/// More than any test has.
+const MOST: Bounds = Bounds { entries_max: 100, bytes_max: 1_000 };
 const BOUNDS: Bounds = Bounds { entries_max: 4, bytes_max: 1_000 };
 
 fn id(ms: u64) -> EntryId {
@@ -22,7 +24,7 @@ fn log(entries: impl IntoIterator<Item = (u64, usize)>) -> Log {
 
 /// How many bytes the broadcasts behind an entry have.
 fn missed(log: &Log, from: u64) -> Vec<usize> {
-    let Missed::Events(events) = log.missed(id(from), 100, |_, _| true) else { panic!("events were expected") };
+    let Missed::Events(events) = log.missed(id(from), MOST, |_, _| true) else { panic!("events were expected") };
     events.into_iter().map(Event::size).collect()
 }
 
@@ -39,8 +41,8 @@ fn what_came_later_is_given_in_order_and_bounded() {
     assert_eq!(missed(&log, 10), [1, 3, 4]);
     assert_eq!(missed(&log, 12), [3, 4]);
     assert_eq!(missed(&log, 14), [0; 0]);
-    assert!(matches!(log.missed(id(10), 2, |_, _| true), Missed::TooMany));
-    let wanted = log.missed(id(10), 2, |at, _| at > id(11));
+    assert!(matches!(log.missed(id(10), Bounds { entries_max: 2, ..MOST }, |_, _| true), Missed::TooMany));
+    let wanted = log.missed(id(10), Bounds { entries_max: 2, ..MOST }, |at, _| at > id(11));
     assert!(matches!(wanted, Missed::Events(events) if events.len() == 2), "only what is wanted counts");
 }
 
@@ -118,7 +120,15 @@ fn a_loss_is_missed_by_all_who_saw_nothing_behind_it() {
     log.push(Entry { id: id(12), content: Content::Loss });
     log.push(entry(13, 3));
     for from in [10, 11] {
-        assert!(matches!(log.missed(id(from), 100, |_, _| true), Missed::Lost), "{from}");
+        assert!(matches!(log.missed(id(from), MOST, |_, _| true), Missed::Lost), "{from}");
     }
     assert_eq!(missed(&log, 12), [3]);
+}
+
+#[test]
+fn what_one_client_is_sent_is_bounded_in_bytes() {
+    let log = log([(11, 300), (12, 300), (13, 300)]);
+    let sent = |bytes_max| log.missed(id(10), Bounds { bytes_max, ..MOST }, |_, _| true);
+    assert!(matches!(sent(899), Missed::TooMany));
+    assert!(matches!(sent(900), Missed::Events(events) if events.len() == 3));
 }

@@ -2,7 +2,7 @@
 //!
 //! Three of them, because a command behind a blocking one waits, and a subscribed connection gets little else through:
 //!
-//! - the writer: XADD, PUBLISH, and what is quickly answered;
+//! - the writer: XADD, PUBLISH, scripts, and what is quickly answered;
 //! - the reader: XREAD BLOCK alone;
 //! - the subscriber.
 //!
@@ -19,10 +19,12 @@ mod link;
 mod options;
 mod reader;
 mod reply;
+mod script;
 mod subscriber;
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use fred::interfaces::{PubsubInterface, StreamsInterface};
 
 use self::connector::{Connector, Role};
@@ -32,6 +34,7 @@ use self::subscriber::Subscriber;
 use super::{EntryId, Extent, Outgoing, Pending, Received, StreamEntry, Transport, TransportError};
 
 pub use self::options::RedisOptions;
+pub use self::script::ScriptReply;
 
 /// A Redis server, or what speaks like one. Its connections live in the background and are made anew whenever they are lost.
 pub struct Redis {
@@ -60,6 +63,20 @@ impl Redis {
             mode: batch::Mode::new(&connector.options),
             server: connector.server(),
         })
+    }
+
+    /// Runs a Lua script on the writing connection (EVAL): all that it does is one step for everybody else. It is sent once.
+    ///
+    /// # Errors
+    /// As of any command. Only [`TransportError::Refused`] by a script that writes nothing before it fails says that nothing
+    /// happened.
+    pub async fn evaluate(
+        &self,
+        script: &'static str,
+        keys: Vec<String>,
+        args: Vec<Bytes>,
+    ) -> Result<ScriptReply, TransportError> {
+        script::evaluate(&self.writer, script, keys, args).await
     }
 
     async fn range_of(&self, stream: &str, last: EntryId, count: u64) -> Result<Vec<StreamEntry>, TransportError> {

@@ -74,12 +74,7 @@ impl<R> Switchboard<R> {
     /// from its replica, they are now so by `cause`, and `presence` is asked again at once.
     pub fn handle_disconnect(&mut self, socket: SocketId, cause: Departure, now: Time) {
         let now = self.advance(now);
-        self.directory.disconnect(socket, cause, now);
-        for call in self.by_caller.of(&socket) {
-            if self.end(call).is_some() {
-                self.commands.push_back(Command::Forget { call });
-            }
-        }
+        self.drop_socket(socket, cause, now);
         // Of one that took its last method back nothing new is known: whoever called by that method has heard, and what it resumed it
         // may have done so by another.
         if cause != Departure::Unregistered {
@@ -90,10 +85,15 @@ impl<R> Switchboard<R> {
     }
 
     /// A daemon that is back on the socket `new` says which requests of its socket `old` it has: it goes on with those, and will
-    /// hand their results in. The others of that socket it never got, or has forgotten; nobody waits for them. Calls of other
-    /// users are not touched, nor those that it cannot hand in.
+    /// hand their results in. The others of that socket it never got, or has forgotten; nobody waits for them. The old socket is
+    /// gone, whoever is to tell that may not know it yet: nothing more is sent to it. Calls and sockets of other users are not
+    /// touched, nor calls that it cannot hand in.
     pub fn handle_resumed(&mut self, user: &str, old: SocketId, new: SocketId, has: &BTreeSet<CallId>, now: Time) {
-        self.advance(now);
+        let now = self.advance(now);
+        let is_gone = old != new && self.directory.user(old).is_some_and(|known| **known == *user);
+        if is_gone {
+            self.drop_socket(old, Departure::TransportLost, now);
+        }
         for id in self.by_target.of(&old) {
             let Some(call) = self.calls.get_mut(&id).filter(|call| *call.room.user == *user) else { continue };
             let Stage::InFlight(flight) = &mut call.stage else { continue };
@@ -109,7 +109,12 @@ impl<R> Switchboard<R> {
                 self.go_on(id);
             } else {
                 flight.is_resumed = false;
-                self.handle_undelivered(id, self.now);
+                self.handle_undelivered(id, now);
+                self.doubt(id, Departure::TransportLost);
+            }
+        }
+        if is_gone {
+            for id in self.by_target.of(&old) {
                 self.doubt(id, Departure::TransportLost);
             }
         }
@@ -138,6 +143,16 @@ impl<R> Switchboard<R> {
     pub fn handle_draining(&mut self, replica: u32, is_draining: bool, now: Time) {
         self.advance(now);
         self.directory.drain(replica, is_draining);
+    }
+
+    /// A socket is offered no longer, and the calls it made are forgotten.
+    fn drop_socket(&mut self, socket: SocketId, cause: Departure, now: Time) {
+        self.directory.disconnect(socket, cause, now);
+        for call in self.by_caller.of(&socket) {
+            if self.end(call).is_some() {
+                self.commands.push_back(Command::Forget { call });
+            }
+        }
     }
 
     fn join(&mut self, socket: SocketId, method: Arc<str>, age: Duration, now: Time) -> Result<(), RegisterError> {

@@ -67,7 +67,11 @@ impl Auditor {
                 let known = self.known(*call);
                 known.is_resumable &= known.is_resumed;
             }
-            Input::Resumed(user, old, _, has) => {
+            Input::Resumed(user, old, new, has) => {
+                if old != new && self.users.get(old) == Some(user) {
+                    self.leave(*old, None, Departure::TransportLost);
+                    self.users.remove(old);
+                }
                 for (id, known) in self.resumable(user, *old) {
                     if !has.contains(&id) {
                         (known.is_resumable, known.is_resumed, known.target_left) = (false, false, Some(true));

@@ -273,6 +273,13 @@ impl Model {
     }
 
     fn disconnect(&mut self, id: SocketId, cause: Departure) {
+        self.drop_socket(id, cause);
+        if cause != Departure::Unregistered {
+            self.doubt_calls(id, None, cause);
+        }
+    }
+
+    fn drop_socket(&mut self, id: SocketId, cause: Departure) {
         let mut rooms: Vec<Room> =
             self.registered.iter().filter(|entry| entry.socket == id).map(|entry| entry.room.clone()).collect();
         rooms.sort();
@@ -284,9 +291,6 @@ impl Model {
         for call in own {
             self.calls.retain(|open| open.id != call);
             self.out.push(Command::Forget { call });
-        }
-        if cause != Departure::Unregistered {
-            self.doubt_calls(id, None, cause);
         }
     }
 
@@ -428,6 +432,10 @@ impl Model {
             is_it && call.room.0 == *user
         };
         let meant: Vec<CallId> = self.calls.iter().filter(meant).map(|call| call.id).collect();
+        let is_gone = old != new && self.socket(old).is_some_and(|socket| socket.user == *user);
+        if is_gone {
+            self.drop_socket(old, Departure::TransportLost);
+        }
         for id in meant {
             let Some(Call { phase: Phase::InFlight { target, resumed, give_up, doubt, .. }, .. }) = self.open(id)
             else {
@@ -441,6 +449,9 @@ impl Model {
                 self.undelivered(id);
                 self.doubt_call(id, Departure::TransportLost);
             }
+        }
+        if is_gone {
+            self.doubt_calls(old, None, Departure::TransportLost);
         }
     }
 

@@ -196,6 +196,22 @@ fn a_daemon_that_resumed_a_call_need_not_register_its_method_again() {
 }
 
 #[test]
+fn nothing_more_is_sent_to_the_socket_that_it_had() {
+    let mut line = Line::served();
+    line.connect(SECOND);
+    resume(&mut line, "v", &[]);
+    line.call_in_flight();
+    resume(&mut line, "u", &[]);
+    line.told();
+    line.call();
+    assert_eq!(line.absence().1.cause, Departure::TransportLost, "nobody has the method");
+    // It resumes what it is on already: nothing.
+    line.register(SECOND);
+    line.board.handle_resumed("u", SECOND, SECOND, &BTreeSet::new(), line.now);
+    assert!(line.board.directory().user(SECOND).is_some());
+}
+
+#[test]
 fn others_resume_nothing() {
     let (mut line, call) = held_call();
     resume(&mut line, "v", &[call]);
@@ -206,9 +222,10 @@ fn others_resume_nothing() {
     line.register(DAEMON);
     let call = line.call_in_flight();
     resume(&mut line, "u", &[call]);
-    assert_eq!((line.told(), line.board.in_flight(DAEMON)), (Vec::new(), 1), "it was not told the id");
-    line.board.handle_result(call, "acknowledged", line.now);
-    line.answered(call, Answer::Result("acknowledged"));
+    let (ask, _, doubt) = line.doubt();
+    assert!(!doubt.resumable, "it was not told the id: its socket is gone, and no more");
+    line.judge(call, ask, Verdict::Abort);
+    line.answered(call, Answer::TargetDisconnected);
 }
 
 #[test]
