@@ -1,8 +1,8 @@
 // The place in the stream of broadcasts: kept, and said on the next connection, so that nothing is missed in between.
 import { handshakeOf } from './handshake.mjs';
 
-/** The id of an entry of the stream. */
-const OFFSET = /^\d+-\d+$/;
+/** The id of an entry of the stream: milliseconds since 1970, and a number. Not just any two numbers, which an event may well end with. */
+const OFFSET = /^\d{12,}-\d+$/;
 
 /**
  * Has the server send what was missed on every reconnect, before anything new. Broadcasts get their offset as an additional last

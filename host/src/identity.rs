@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     fn verify(token: &str) -> Result<Claims, AuthError> {
-        if token == "good" { Ok(Claims { sub: "ada".into() }) } else { Err(AuthError::Signature) }
+        if token == "good" { Ok(Claims { sub: "ada".into(), ..Claims::default() }) } else { Err(AuthError::Signature) }
     }
 
     fn of(auth: &Value) -> Result<Identity, Refusal> {

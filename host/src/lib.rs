@@ -3,7 +3,7 @@
 //! `main` reads the command line and the settings and hands them to [`server::run`], which puts the parts together:
 //! [`root`] takes what clients send, [`rpc`] feeds it to the call machine of `pointwork-core`, [`policies`] asks the
 //! engine of `pointwork-policy` and falls back to the native rules, [`policy_dir`] loads what lies in the policy
-//! directory, and [`admin`] is the operator's and the backend's door.
+//! directory, and [`admin`] is the operator's and the backend's door. [`device`] does for devices' sessions what [`rpc`] does for calls.
 
 pub mod admin;
 pub mod auth;
@@ -12,7 +12,9 @@ mod clock;
 pub mod cluster;
 pub mod config;
 mod deliver;
+pub mod device;
 mod drain;
+mod gate;
 mod head;
 pub mod identity;
 pub mod io;

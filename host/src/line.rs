@@ -12,7 +12,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc, Weak,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::{Context, Poll, ready},
     time::Duration,
@@ -119,6 +119,7 @@ impl AsyncRead for Line {
         ready!(line.ahead.poll_read(&mut line.stream, cx, buf))?;
         if buf.filled().len() > before {
             line.heard = Instant::now();
+            line.scissors.hear(line.heard);
         }
         Poll::Ready(Ok(()))
     }
@@ -190,14 +191,38 @@ impl AsyncWrite for Line {
 #[derive(Clone, Default)]
 pub(crate) struct Scissors(Arc<Shared>);
 
-#[derive(Default)]
 struct Shared {
     is_cut: AtomicBool,
+    began: Instant,
+    /// When something was heard of the client last, in milliseconds since the line began.
+    heard_ms: AtomicU64,
     reader: AtomicWaker,
     writer: AtomicWaker,
 }
 
+impl Default for Shared {
+    fn default() -> Self {
+        Self {
+            is_cut: AtomicBool::new(false),
+            began: Instant::now(),
+            heard_ms: AtomicU64::new(0),
+            reader: AtomicWaker::new(),
+            writer: AtomicWaker::new(),
+        }
+    }
+}
+
 impl Scissors {
+    fn hear(&self, now: Instant) {
+        let heard_ms = now.saturating_duration_since(self.0.began).as_millis();
+        self.0.heard_ms.store(u64::try_from(heard_ms).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// How long nothing was heard of the client: not a byte, be it of the engine's own.
+    pub(crate) fn silence(&self) -> Duration {
+        self.0.began.elapsed().saturating_sub(Duration::from_millis(self.0.heard_ms.load(Ordering::Relaxed)))
+    }
+
     /// Ends the connection as if the network had: whoever reads or writes gets an error, and the client reconnects.
     pub(crate) fn cut(&self) {
         self.0.is_cut.store(true, Ordering::Release);
@@ -222,6 +247,11 @@ impl WeakScissors {
     /// Whether there still is a line.
     pub(crate) fn is_whole(&self) -> bool {
         self.0.strong_count() > 0
+    }
+
+    /// See [`Scissors::silence`]; `None` when there is no line any more.
+    pub(crate) fn silence(&self) -> Option<Duration> {
+        self.0.upgrade().map(|shared| Scissors(shared).silence())
     }
 
     /// Cuts the line; false when there is none any more.

@@ -16,6 +16,7 @@ use crate::{
     auth::Verifier,
     cluster::Replicas,
     config::{Config, CorsOrigins, ListenConfig, RpcConfig},
+    device::Devices,
     drain::drain,
     head,
     io::{Adapter, SocketIo, connected},
@@ -68,9 +69,11 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
     let replicas = Replicas::new(&config.redis, &config.listen, &config.rpc).context("redis")?;
     let rpc = Rpc::start(&rpc_settings(&config.rpc), policies.clone(), replicas.clone());
     let (layer, io) = socketio(&config.listen, replicas.cluster().clone());
+    let devices = Devices::new(&config, verifier.clone(), policies.clone(), replicas.clone());
     root::mount(&io, verifier, rpc.clone());
+    devices.start(&io);
     root::describe_sockets(&io, &replicas.cluster().namespace("/"));
-    replicas.start(&rpc);
+    replicas.start(&rpc, &devices);
     memory::keep_trimmed(io.clone());
 
     let listener = bind(config.listen.address, "listen.address").await?;
@@ -87,6 +90,7 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
     let admin = admin::router(Admin {
         io: io.clone(),
         policies,
+        devices: devices.clone(),
         replicas: replicas.clone(),
         metrics,
         token: config.admin.token.clone(),
@@ -105,6 +109,7 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
         drain(&rpc, &replicas, config.listen.drain_ms.as_millis()).await;
         stop.send_replace(true);
         root::leave(&io);
+        devices.leave().await;
         let closed = async {
             io.close().await;
             let _ = tokio::join!(sockets, admin);

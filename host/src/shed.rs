@@ -56,6 +56,10 @@ impl Upgrades {
         lock(&self.1).contains_key(session)
     }
 
+    fn silence(&self, session: &str) -> Option<Duration> {
+        lock(&self.0).get(session).and_then(WeakScissors::silence)
+    }
+
     fn cut(&self, session: &str) -> bool {
         lock(&self.0).remove(session).is_some_and(|line| line.cut())
     }
@@ -84,6 +88,17 @@ pub(crate) async fn note_upgrade(State(upgrades): State<Upgrades>, mut request: 
 
 /// An Engine.IO session id has 16 bytes here.
 const SESSION_BYTES_MAX: usize = 16;
+
+/// How long nothing was heard of a client on its connection, the engine's own packets included. `None` for one that polls: its
+/// connections come and go.
+pub(crate) fn silence(socket: &SocketRef) -> Option<Duration> {
+    if socket.transport_type() == TransportType::Polling {
+        return None;
+    }
+    let extensions = &socket.req_parts().extensions;
+    let upgraded = extensions.get::<Upgrades>().and_then(|upgrades| upgrades.silence(socket.id.as_str()));
+    upgraded.or_else(|| extensions.get::<ConnectInfo<Scissors>>().map(|ConnectInfo(line)| line.silence()))
+}
 
 /// Cuts the client off, once.
 pub(crate) fn cut_off(socket: &SocketRef) {

@@ -1,6 +1,7 @@
 //! The admin API: health, policies, metrics, and broadcasts from the application's backend.
 
 mod access;
+mod devices;
 mod emit;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use serde_json::json;
 use crate::{
     cluster::Replicas,
     config::Secret,
+    device::Devices,
     io::{SocketIo, connected},
     policies::Policies,
     telemetry::Metrics,
@@ -29,6 +31,8 @@ pub struct Admin {
     pub io: SocketIo,
     /// The four slots.
     pub policies: Arc<Policies>,
+    /// Sessions of devices.
+    pub devices: Arc<Devices>,
     /// The other replicas.
     pub replicas: Arc<Replicas>,
     /// Renders `/metrics`.
@@ -44,6 +48,7 @@ pub fn router(admin: Admin) -> Router {
         .route("/v1/policies", get(policies))
         .route("/v1/emit", post(emit::emit))
         .route("/metrics", get(metrics))
+        .merge(devices::routes())
         .route_layer(middleware::from_fn_with_state(admin.clone(), access::check))
         // A probe has no token.
         .route("/health", get(health))
@@ -72,6 +77,7 @@ async fn policies(State(admin): State<Arc<Admin>>) -> Json<serde_json::Value> {
 
 async fn metrics(State(admin): State<Arc<Admin>>) -> String {
     admin.policies.publish();
+    admin.devices.publish();
     metrics::gauge!("websocket_connections_total").set(connected(&admin.io) as f64);
     admin.metrics.render()
 }

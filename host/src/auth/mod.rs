@@ -35,11 +35,22 @@ pub struct Verifier {
     issuer: Option<String>,
 }
 
-/// What a proven token says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The `scope` of tokens that this host makes for devices: they prove no user.
+pub const DEVICE_SCOPE: &str = "device";
+
+/// What a proven token says. Claims of a wrong type, or longer than [`SUB_BYTES_MAX`] bytes, count as missing, but for `sub`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
-    /// The user: not empty, at most [`SUB_BYTES_MAX`] bytes.
+    /// The user, or the device: not empty, at most [`SUB_BYTES_MAX`] bytes.
     pub sub: Arc<str>,
+    /// What the token is for, if it says so.
+    pub scope: Option<Arc<str>>,
+    /// The organisation of the user or device.
+    pub org: Option<Arc<str>>,
+    /// The user that a device belongs to.
+    pub user: Option<Arc<str>>,
+    /// Of a device that was not paired yet: by which it is.
+    pub pairing_code: Option<Arc<str>>,
 }
 
 /// Why a token proves nothing. It never holds what the token says, and may be logged.
@@ -66,6 +77,9 @@ pub enum AuthError {
     /// Not from `auth.issuer`.
     #[error("the issuer is wrong")]
     Issuer,
+    /// It is a device's, and a user was to be proven.
+    #[error("the token is a device's")]
+    Scope,
     /// A claim is missing or of a wrong type.
     #[error("a claim is missing or malformed")]
     Claim,
@@ -107,6 +121,17 @@ impl Verifier {
         Err(refusal)
     }
 
+    /// The same for a token that is to prove a user.
+    ///
+    /// # Errors
+    /// Also when it is a device's.
+    pub fn verify_user(&self, token: &str) -> Result<Claims, AuthError> {
+        self.verify(token).and_then(|claims| match claims.scope.as_deref() {
+            Some(DEVICE_SCOPE) => Err(AuthError::Scope),
+            _ => Ok(claims),
+        })
+    }
+
     fn validation(&self, key: &Key) -> Validation {
         let mut validation = Validation::new(key.algorithm);
         validation.leeway = CLOCK_SKEW_S;
@@ -127,16 +152,30 @@ impl Verifier {
 struct Payload {
     #[serde(default)]
     sub: serde_json::Value,
+    #[serde(default)]
+    scope: serde_json::Value,
+    #[serde(default)]
+    org: serde_json::Value,
+    #[serde(default)]
+    user: serde_json::Value,
+    #[serde(default)]
+    pairing_code: serde_json::Value,
 }
 
 impl TryFrom<Payload> for Claims {
     type Error = AuthError;
 
     fn try_from(payload: Payload) -> Result<Self, AuthError> {
-        match payload.sub.as_str() {
-            Some(sub) if !sub.is_empty() && sub.len() <= SUB_BYTES_MAX => Ok(Self { sub: sub.into() }),
-            _ => Err(AuthError::Subject),
-        }
+        let text = |value: &serde_json::Value| {
+            value.as_str().filter(|text| !text.is_empty() && text.len() <= SUB_BYTES_MAX).map(Arc::from)
+        };
+        Ok(Self {
+            sub: text(&payload.sub).ok_or(AuthError::Subject)?,
+            scope: text(&payload.scope),
+            org: text(&payload.org),
+            user: text(&payload.user),
+            pairing_code: text(&payload.pairing_code),
+        })
     }
 }
 

@@ -87,7 +87,7 @@ fn for_ada(algorithm: Algorithm, key: &EncodingKey) -> String {
 }
 
 fn ada() -> Result<Claims, AuthError> {
-    Ok(Claims { sub: "ada".into() })
+    Ok(Claims { sub: "ada".into(), ..Claims::default() })
 }
 
 #[test]

@@ -27,6 +27,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     config::{ListenConfig, RedisConfig, RpcConfig},
+    device::Devices,
     lock::lock,
     rpc::{Resumed, Rpc},
 };
@@ -39,10 +40,12 @@ const LOOK: Duration = Duration::from_millis(250);
 /// The other replicas.
 pub struct Replicas {
     cluster: Cluster,
+    redis: Option<Arc<Redis>>,
     roster: Mutex<Roster>,
     book: Mutex<Book<String>>,
     fences: Mutex<Fences>,
     rpc: OnceLock<Weak<Rpc>>,
+    devices: OnceLock<Weak<Devices>>,
     /// The peers that know that this replica is leaving.
     noted: Mutex<HashSet<String>>,
     is_leaving: AtomicBool,
@@ -66,27 +69,41 @@ impl Replicas {
         let Some(url) = &config.url else { return Ok(Self::with(Cluster::alone_with(settings), bounds)) };
         let options = RedisOptions { sharded: config.sharded_pubsub, ..RedisOptions::default() };
         let redis = Redis::start(url.expose(), options)?;
-        Ok(Self::with(Cluster::new(Arc::new(redis), settings), bounds))
+        let redis = Arc::new(redis);
+        Ok(Self::build(Cluster::new(redis.clone(), settings), Some(redis), bounds))
     }
 
     /// The replicas of a cluster.
     #[must_use]
     pub fn with(cluster: Cluster, bounds: BookSettings) -> Arc<Self> {
+        Self::build(cluster, None, bounds)
+    }
+
+    fn build(cluster: Cluster, redis: Option<Arc<Redis>>, bounds: BookSettings) -> Arc<Self> {
         Arc::new(Self {
             cluster,
+            redis,
             roster: Mutex::default(),
             book: Mutex::new(Book::new(bounds)),
             fences: Mutex::default(),
             rpc: OnceLock::new(),
+            devices: OnceLock::new(),
             noted: Mutex::default(),
             is_leaving: AtomicBool::new(false),
             started: Instant::now(),
         })
     }
 
-    /// Takes part in the cluster: `rpc` hears of the other replicas' daemons from here on.
-    pub fn start(self: &Arc<Self>, rpc: &Arc<Rpc>) {
+    /// The Redis of the cluster, if there is one.
+    #[must_use]
+    pub fn redis(&self) -> Option<&Arc<Redis>> {
+        self.redis.as_ref()
+    }
+
+    /// Takes part in the cluster: `rpc` hears of the other replicas' daemons from here on, `devices` of their ends.
+    pub fn start(self: &Arc<Self>, rpc: &Arc<Rpc>, devices: &Arc<Devices>) {
         let _ = self.rpc.set(Arc::downgrade(rpc));
+        let _ = self.devices.set(Arc::downgrade(devices));
         if self.cluster.is_alone() {
             return;
         }
@@ -238,6 +255,9 @@ impl Listener for Replicas {
                 if let Some(rpc) = self.rpc.get().and_then(Weak::upgrade) {
                     rpc.link(up);
                 }
+                if let Some(devices) = self.devices.get().and_then(Weak::upgrade).filter(|_| up) {
+                    devices.link_up();
+                }
             }
             PeerEvent::Heard { peer, revision } => self.turn(|book, now| book.handle_seen(&peer, revision, now)),
             PeerEvent::Lost { peer, loss } => {
@@ -253,6 +273,11 @@ impl Listener for Replicas {
                     && loss != Loss::Silent
                 {
                     rpc.draining(replica, false);
+                }
+                if let Some(devices) = self.devices.get().and_then(Weak::upgrade)
+                    && loss != Loss::Silent
+                {
+                    devices.replica_gone(&peer);
                 }
             }
         }

@@ -15,8 +15,8 @@ const PREFIX: &str = "POINTWORK_";
 /// Names the settings file; not a setting itself.
 const FILE: &str = "POINTWORK_CONFIG";
 
-/// The names that the field's deployments set, and the settings that they are.
-const FIELD_NAMES: [(&str, &str); 7] = [
+/// The names that the field's deployments set, and the settings that they are; not those that might be anybody's, such as `IDLE_MS`.
+const FIELD_NAMES: [(&str, &str); 19] = [
     ("REDIS_URL", "redis.url"),
     ("RPC_RECONNECT_GRACE_MS", "rpc.grace_ms"),
     ("RPC_RECONNECT_POLL_MS", "rpc.reconnect_poll_ms"),
@@ -24,6 +24,18 @@ const FIELD_NAMES: [(&str, &str); 7] = [
     ("RPC_PRESENCE_FETCH_TIMEOUT_MS", "rpc.presence_fetch_timeout_ms"),
     ("RPC_CALL_TIMEOUT_MS", "rpc.call_timeout_ms"),
     ("SESSION_SETTLE_MS", "device.settle_ms"),
+    ("OFFLINE_DEBOUNCE_MS", "device.offline_debounce_ms"),
+    ("HEARTBEAT_TIMEOUT_MS", "device.heartbeat_timeout_ms"),
+    ("CONNECT_RATE_WINDOW_MS", "device.connect_rate_window_ms"),
+    ("CONNECT_RATE_MAX", "device.connect_rate_max"),
+    ("ANONYMOUS_CONNECT_RATE_MAX", "device.anonymous_rate_max"),
+    ("QUARANTINE_TRIPS", "device.quarantine_trips"),
+    ("QUARANTINE_MS", "device.quarantine_ms"),
+    ("RECONNECT_WINDOW_MS", "device.reconnect_window_ms"),
+    ("RECONNECT_BASE_MAX", "device.reconnect_base_max"),
+    ("RECONNECT_HARD_CEILING", "device.reconnect_hard_ceiling"),
+    ("RECONNECT_WARMUP_MS", "device.reconnect_warmup_ms"),
+    ("RECONNECT_BASE_BACKOFF_MS", "device.reconnect_base_backoff_ms"),
 ];
 
 /// The settings file that the environment names.

@@ -9,11 +9,11 @@ use socketioxide_redis_streams::Following;
 use super::{
     activity::{self, Activity},
     follow::follow,
-    gate::{Gate, Passed},
 };
 use crate::{
     clock::unix_ms,
     deliver::{acknowledge, broadcast},
+    gate::{Gate, Passed},
     identity::{Client, Identity},
     io::{AckSender, SocketRef},
     lock::lock,
@@ -171,7 +171,7 @@ fn method(incoming: Incoming) -> Option<String> {
 
 /// What a disconnect says of where the client went. A client that leaves on purpose says so; a connection that merely ends,
 /// however gently, is that of a process that died or a network that changed.
-pub(super) fn departure(reason: DisconnectReason) -> Departure {
+pub(crate) fn departure(reason: DisconnectReason) -> Departure {
     match reason {
         DisconnectReason::ClientNSDisconnect => Departure::Closed,
         DisconnectReason::ServerNSDisconnect => Departure::Evicted,

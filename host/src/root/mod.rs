@@ -4,7 +4,6 @@ mod activity;
 mod connection;
 mod describe;
 mod follow;
-mod gate;
 
 use std::{future::ready, sync::Arc};
 
@@ -16,7 +15,8 @@ use socketioxide::{
 };
 use socketioxide_redis_streams::{FOLLOWERS_ROOM, Namespace};
 
-use self::connection::{Connection, Event, departure};
+pub(crate) use self::connection::departure;
+use self::connection::{Connection, Event};
 use crate::{
     auth::Verifier,
     identity::{Handshake, identify},
@@ -32,7 +32,7 @@ use crate::{
 /// entry in the directory, its machine's activity) waits for the connect handler.
 pub fn mount(io: &SocketIo, verifier: Arc<Verifier>, rpc: Arc<Rpc>) {
     let admit = move |socket: SocketRef, TryData(handshake): TryData<Handshake>| {
-        let identity = identify(handshake.ok(), |token| verifier.verify(token));
+        let identity = identify(handshake.ok(), |token| verifier.verify_user(token));
         ready(match identity {
             Ok(identity) => {
                 set_up(&socket, Arc::new(Connection::new(identity, rpc.clone())));

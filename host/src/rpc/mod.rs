@@ -143,14 +143,14 @@ impl Rpc {
             socket.extensions.insert(Resumable(party.client));
         }
         self.drive_shard(party.shard, |shard, now| {
-            shard.sockets.insert(id(socket.id), Seat::Here(socket.clone()));
-            shard.switchboard.handle_connect(id(socket.id), party.user.clone(), 0, traits, now);
+            shard.sockets.insert(socket_id(socket.id), Seat::Here(socket.clone()));
+            shard.switchboard.handle_connect(socket_id(socket.id), party.user.clone(), 0, traits, now);
         });
     }
 
     /// A packet of the socket came in that is not the RPC layer's own.
     pub fn touch(self: &Arc<Self>, socket: &SocketRef, party: &Party) {
-        self.drive_shard(party.shard, |shard, now| shard.switchboard.handle_packet(id(socket.id), now));
+        self.drive_shard(party.shard, |shard, now| shard.switchboard.handle_packet(socket_id(socket.id), now));
     }
 
     /// `rpc-register`; `method` is `None` when the payload names none.
@@ -158,13 +158,13 @@ impl Rpc {
         let registered = method.map(|method| {
             let method: Arc<str> = method.into();
             let outcome = self.drive_shard(party.shard, |shard, now| {
-                shard.switchboard.handle_register(id(socket.id), method.clone(), now)
+                shard.switchboard.handle_register(socket_id(socket.id), method.clone(), now)
             });
             (method, outcome)
         });
         match registered {
             Some((method, Ok(()))) => {
-                self.replicas.joined(id(socket.id), &party.user, party.capabilities.resume, &method);
+                self.replicas.joined(socket_id(socket.id), &party.user, party.capabilities.resume, &method);
                 socket.join(room::rpc(&party.user, &method));
                 tell(socket, "rpc-registered", &serde_json::json!({ "method": &*method }));
             }
@@ -178,13 +178,13 @@ impl Rpc {
         let unregistered = method.map(|method| {
             let method: Arc<str> = method.into();
             let outcome = self.drive_shard(party.shard, |shard, now| {
-                shard.switchboard.handle_unregister(id(socket.id), &method, now)
+                shard.switchboard.handle_unregister(socket_id(socket.id), &method, now)
             });
             (method, outcome)
         });
         match unregistered {
             Some((method, Ok(()))) => {
-                self.replicas.left(id(socket.id), &method);
+                self.replicas.left(socket_id(socket.id), &method);
                 socket.leave(room::rpc(&party.user, &method));
                 tell(socket, "rpc-unregistered", &serde_json::json!({ "method": &*method }));
             }
@@ -208,7 +208,7 @@ impl Rpc {
         let Some(place) = self.places.take(memory_bytes) else { return request.refuse(CallRefused::TooManyCalls) };
         let mut held = Some(Held::new(request, party.key, place));
         let refused = self.drive_shard(party.shard, |shard, now| {
-            let call = shard.switchboard.handle_call(id(socket.id), method, bytes, timeout, now)?;
+            let call = shard.switchboard.handle_call(socket_id(socket.id), method, bytes, timeout, now)?;
             if let Some(held) = held.take() {
                 shard.held.insert(call, held);
             }
@@ -222,12 +222,12 @@ impl Rpc {
     /// The socket is gone. How long ago it was heard of.
     pub fn disconnect(self: &Arc<Self>, socket: &SocketRef, party: &Party, departure: Departure) -> Duration {
         let idle = self.drive_shard(party.shard, |shard, now| {
-            let idle = shard.switchboard.directory().idle(id(socket.id), now);
-            shard.sockets.remove(&id(socket.id));
-            shard.switchboard.handle_disconnect(id(socket.id), departure, now);
+            let idle = shard.switchboard.directory().idle(socket_id(socket.id), now);
+            shard.sockets.remove(&socket_id(socket.id));
+            shard.switchboard.handle_disconnect(socket_id(socket.id), departure, now);
             idle.unwrap_or_default()
         });
-        self.replicas.gone(id(socket.id), departure);
+        self.replicas.gone(socket_id(socket.id), departure);
         idle
     }
 
@@ -253,8 +253,8 @@ fn refuse(socket: &SocketRef, what: &str, error: &str) {
     tell(socket, "rpc-error", &serde_json::json!({ "type": what, "error": error }));
 }
 
-/// A socket's id as the machine knows it.
-fn id(sid: Sid) -> SocketId {
+/// A socket's id as the machines know it.
+pub(crate) fn socket_id(sid: Sid) -> SocketId {
     let mut bytes = [0; 16];
     let text = sid.as_str().as_bytes();
     let len = text.len().min(bytes.len());

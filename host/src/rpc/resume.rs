@@ -14,7 +14,7 @@ use std::{
 use pointwork_core::{CallId, SocketId, call::message};
 use socketioxide::socket::Sid;
 
-use super::{Party, Rpc, id, shard::Seat};
+use super::{Party, Rpc, shard::Seat, socket_id};
 use crate::{
     deliver::acknowledge,
     io::{AckSender, SocketRef},
@@ -130,7 +130,7 @@ impl Rpc {
             let error = "Invalid parameters: the capability rpc-resume is required";
             return acknowledge(socket, ack, &Answer::error(error));
         }
-        let resumed = match Resumed::of(incoming, party, id(socket.id)) {
+        let resumed = match Resumed::of(incoming, party, socket_id(socket.id)) {
             Ok(resumed) => resumed,
             Err(error) => return acknowledge(socket, ack, &Answer::error(error)),
         };
@@ -171,7 +171,7 @@ impl Resumed {
     fn of(incoming: Incoming, party: &Party, new: SocketId) -> Result<Self, String> {
         let (user, client) = (party.user.clone(), party.client);
         let mut body = incoming.args.map_err(|unfit| unfit.to_string())?.into_first().unwrap_or(rmpv::Value::Nil);
-        let old = take(&mut body, "socket").and_then(|old| Some(id(Sid::from_str(old.as_str()?).ok()?)));
+        let old = take(&mut body, "socket").and_then(|old| Some(socket_id(Sid::from_str(old.as_str()?).ok()?)));
         let old = old.ok_or("Invalid parameters: socket is required")?;
         let Some(rmpv::Value::Array(calls)) = take(&mut body, "callIds") else {
             return Err("Invalid parameters: callIds is required".to_owned());

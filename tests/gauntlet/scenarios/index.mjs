@@ -2,6 +2,10 @@
 import broadcast from './broadcast.mjs';
 import burst from './burst.mjs';
 import daemonDeath from './daemon-death.mjs';
+import deviceHalfOpen from './device-half-open.mjs';
+import deviceHolderKill from './device-holder-kill.mjs';
+import deviceRestart from './device-restart.mjs';
+import deviceStorm from './device-storm.mjs';
 import { briefDisconnect, longDisconnect } from './disconnects.mjs';
 import fetchsocketsLatency from './fetchsockets-latency.mjs';
 import hungPod from './hung-pod.mjs';
@@ -51,4 +55,8 @@ export const SCENARIOS = [
   writerCut,
   streamTrimLag,
   mixedFleet,
+  deviceStorm,
+  deviceHolderKill,
+  deviceHalfOpen,
+  deviceRestart,
 ];

@@ -37,7 +37,7 @@ pub struct Record {
     pub is_paired: bool,
     /// The user or organisation that it belongs to.
     pub owner: Option<Arc<str>>,
-    /// By which an operator pairs it, until then.
+    /// By which an operator pairs it, or has paired it: a token that carries another code proves nothing then.
     pub pairing_code: Option<Arc<str>>,
     /// When it last registered, or its holder ended, in milliseconds since the Unix epoch.
     pub last_seen_ms: u64,
@@ -198,10 +198,10 @@ impl Record {
         Record { is_blocked: false, ..self.next(0, unix_ms) }
     }
 
-    /// An operator paired the device; its pairing code is used up.
+    /// An operator paired the device, by the code that it has.
     pub fn paired_with(&self, owner: Option<Arc<str>>, unix_ms: u64) -> Record {
         let mut next = self.next(0, unix_ms);
-        (next.is_paired, next.owner, next.pairing_code) = (true, owner, None);
+        (next.is_paired, next.owner) = (true, owner);
         if next.status == Status::Provisioning {
             next.status = Status::Online;
         }
@@ -311,7 +311,7 @@ mod tests {
         let one = code.accepted(holder(1), Fate::Evicted, 0, NOW_MS);
         assert_eq!(one.status, Status::Provisioning);
         let two = one.paired_with(Some("u".into()), NOW_MS);
-        assert_eq!((two.status, two.is_paired, two.pairing_code.is_none()), (Status::Online, true, true));
+        assert_eq!((two.status, two.is_paired, two.pairing_code.as_deref()), (Status::Online, true, Some("c")));
         let three = two.blocked(NOW_MS);
         assert_eq!((three.status, three.is_blocked, three.holder.is_none()), (Status::Offline, true, true));
         assert_eq!(three.ended.as_ref().unwrap().how, Departure::Evicted);

@@ -50,7 +50,13 @@ impl Sessions {
         if record.is_blocked {
             return Some(AuthError::Blocked);
         }
-        (record.is_paired && !waiting.claim.has_proved).then_some(AuthError::AlreadyPaired)
+        let claim = &waiting.claim;
+        if record.is_paired && !claim.has_proved {
+            return Some(AuthError::AlreadyPaired);
+        }
+        // It was made for whoever brought that code, and another one was paired.
+        let is_anothers = record.is_paired && claim.pairing_code.is_some() && claim.pairing_code != record.pairing_code;
+        is_anothers.then_some(AuthError::BadToken)
     }
 
     pub(super) fn ask_owner(&mut self, device: &Arc<str>, work: Work, record: Record, holder: Holder) {

@@ -27,6 +27,8 @@ struct Replica {
     is_store_stuck: bool,
     is_store_away: bool,
     is_token_good: bool,
+    /// The pairing code that tokens carry.
+    code_of_token: Option<&'static str>,
     /// Asked instead of the native rule.
     verdict: Option<SettleVerdict>,
     /// `settle` is not answered; its last question.
@@ -44,6 +46,7 @@ impl Replica {
             is_store_stuck: false,
             is_store_away: false,
             is_token_good: true,
+            code_of_token: None,
             verdict: None,
             holds_settle: false,
             asked: None,
@@ -148,7 +151,11 @@ impl Replica {
             match command {
                 DeviceCommand::CheckToken { socket, register } => {
                     self.said.push(DeviceCommand::CheckToken { socket, register });
-                    let good = Proof::Good { device: device_of(socket), owner: Some("u".into()), pairing_code: None };
+                    let good = Proof::Good {
+                        device: device_of(socket),
+                        owner: Some("u".into()),
+                        pairing_code: self.code_of_token.map(Arc::from),
+                    };
                     let proof = if self.is_token_good { good } else { Proof::Bad };
                     self.sessions.handle_proof(socket, register, proof, at);
                 }
@@ -331,6 +338,14 @@ fn pairing_arms_and_checks_settle() {
     replica.records.insert("d".into(), paired);
     let said = replica.register(THREE, pairing());
     assert!(said.contains(&DeviceCommand::AuthError { socket: THREE, error: AuthError::AlreadyPaired }));
+    // A token that was made for whoever brought another code proves nothing, the one of its own code does.
+    replica.pass(3_000);
+    replica.code_of_token = Some("another's");
+    let said = replica.come(SocketId(5), "d");
+    assert!(said.contains(&DeviceCommand::AuthError { socket: SocketId(5), error: AuthError::BadToken }));
+    replica.code_of_token = Some("code");
+    assert!(is_registered(&replica.come(SocketId(6), "d"), SocketId(6)));
+    replica.code_of_token = None;
     replica.pass(3_000);
     assert!(is_registered(&replica.come(SocketId(4), "d"), SocketId(4)));
     assert_eq!(replica.record().status, Status::Online);

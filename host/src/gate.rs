@@ -12,7 +12,7 @@ use crate::lock::lock;
 const EARLY_EVENTS_MAX: usize = 4_096;
 
 /// A socket's gate. `E` is an event.
-pub(super) struct Gate<E>(Mutex<State<E>>);
+pub(crate) struct Gate<E>(Mutex<State<E>>);
 
 enum State<E> {
     Early(VecDeque<E>),
@@ -22,7 +22,7 @@ enum State<E> {
 
 /// What became of an event.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Passed {
+pub(crate) enum Passed {
     /// Handled, or kept until the gate opens.
     Yes,
     /// The socket is gone, or sent more than [`EARLY_EVENTS_MAX`] events before it was connected: the event is dropped.
@@ -30,12 +30,12 @@ pub(super) enum Passed {
 }
 
 impl<E> Gate<E> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Mutex::new(State::Early(VecDeque::new())))
     }
 
     /// Hands `event` to `handle`, now or when the gate opens.
-    pub(super) fn pass(&self, event: E, handle: impl FnOnce(E)) -> Passed {
+    pub(crate) fn pass(&self, event: E, handle: impl FnOnce(E)) -> Passed {
         let mut state = lock(&self.0);
         match &mut *state {
             State::Open => handle(event),
@@ -46,7 +46,7 @@ impl<E> Gate<E> {
     }
 
     /// Runs `connected`, then handles what came early, in order. Does nothing when the socket is gone already.
-    pub(super) fn open(&self, connected: impl FnOnce(), mut handle: impl FnMut(E)) {
+    pub(crate) fn open(&self, connected: impl FnOnce(), mut handle: impl FnMut(E)) {
         let mut state = lock(&self.0);
         let State::Early(events) = &mut *state else { return };
         let events = std::mem::take(events);
@@ -56,7 +56,7 @@ impl<E> Gate<E> {
     }
 
     /// Shuts the gate for good; true when it had been open.
-    pub(super) fn close(&self) -> bool {
+    pub(crate) fn close(&self) -> bool {
         matches!(std::mem::replace(&mut *lock(&self.0), State::Closed), State::Open)
     }
 }

@@ -1,0 +1,2 @@
+-- All replicas that records name.
+return redis.call('SMEMBERS', KEYS[1] .. 'replicas')
