@@ -98,7 +98,9 @@ impl Desk {
                 }
                 DeviceCommand::Close { socket, .. } => self.sessions.handle_close(socket, Departure::Evicted, at),
                 DeviceCommand::AuthError { error, .. } => panic!("{error}"),
-                DeviceCommand::AskOwner { .. } | DeviceCommand::EvictRemote { .. } => panic!("there is no other replica"),
+                DeviceCommand::AskOwner { .. } | DeviceCommand::EvictRemote { .. } => {
+                    panic!("there is no other replica")
+                }
                 DeviceCommand::Registered { .. }
                 | DeviceCommand::Throttled { .. }
                 | DeviceCommand::HeartbeatRefused { .. }

@@ -70,15 +70,7 @@ mod tests {
     fn ask(config: &str, cause: Departure, resumable: bool, returned: bool, since_ms: u32) -> Verdict {
         let at = Moment { now_ms: 0, seed: 0, key: 0 };
         let call = Call { method: "m".into(), params_bytes: 0, waited_ms: 50, left_ms: 29_950, attempt: 0 };
-        let doubt = Doubt {
-            cause,
-            since_ms,
-            sent_ms: 50,
-            resumable,
-            returned,
-            departures: 1,
-            returns_ms: vec![100],
-        };
+        let doubt = Doubt { cause, since_ms, sent_ms: 50, resumable, returned, departures: 1, returns_ms: vec![100] };
         Seed::configure(parse_config(config).unwrap()).unwrap().judge(&at, &call, &doubt).unwrap()
     }
 
