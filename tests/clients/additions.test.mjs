@@ -174,20 +174,20 @@ describe('offsets', () => {
 
   test('nothing before there is a place', async () => {
     assert.deepEqual(await saidAfter(), { said: undefined, gaps: [] });
-    assert.deepEqual(await saidAfter(['update', 1], ['update', '1-'], ['update', '1717-0', 1]), { said: undefined, gaps: [] });
+    assert.deepEqual(await saidAfter(['update', 1], ['update', '2026-11'], ['update', '1717-0', 1]), { said: undefined, gaps: [] });
   });
 
   test('the last of what is told', async () => {
     assert.deepEqual(await saidAfter(['offset', { at: '1-0' }]), { said: '1-0', gaps: [] });
-    assert.deepEqual(await saidAfter(['offset', { at: '1-0' }], ['update', { a: 1 }, '2-3']), { said: '2-3', gaps: [] });
-    assert.deepEqual(await saidAfter(['offset', { at: '1-0' }], ['fence-like', '9-1'], ['none', 7]), { said: '9-1', gaps: [] });
+    assert.deepEqual(await saidAfter(['offset', { at: '1-0' }], ['update', { a: 1 }, '1717000000002-3']), { said: '1717000000002-3', gaps: [] });
+    assert.deepEqual(await saidAfter(['offset', { at: '1-0' }], ['fence-like', '1717000000009-1'], ['none', 7]), { said: '1717000000009-1', gaps: [] });
     assert.deepEqual(await saidAfter(['recovered', { from: '1-0', to: '4-0' }]), { said: '4-0', gaps: [] });
   });
 
   test('a gap is told, and moves on if there is a place to go on from', async () => {
     const gap = (reason, to) => ['gap', { reason, to }];
-    assert.deepEqual(await saidAfter(['update', '2-3'], gap('trimmed', '8-0')), { said: '8-0', gaps: ['trimmed'] });
-    assert.deepEqual(await saidAfter(['update', '2-3'], gap('unreachable', null)), { said: '2-3', gaps: ['unreachable'] });
+    assert.deepEqual(await saidAfter(['update', '1717000000002-3'], gap('trimmed', '8-0')), { said: '8-0', gaps: ['trimmed'] });
+    assert.deepEqual(await saidAfter(['update', '1717000000002-3'], gap('unreachable', null)), { said: '1717000000002-3', gaps: ['unreachable'] });
   });
 
   test('without onGap it is refused', () => {

@@ -120,8 +120,7 @@ const SESSIONS = {
       const { holder: named } = refused;
       if (place === replicas.first || named !== null) {
         const { holder: recorded } = await record(place, device);
-        assert.equal(named.replica, recorded.replica);
-        assert.equal(typeof named.since_ms, 'number');
+        assert.deepEqual(named, { replica: recorded.replica, since_ms: recorded.since_ms });
       }
       assert.ok(stranger.isOpen, 'nothing else happens to it');
     }
@@ -219,13 +218,29 @@ const SESSIONS = {
     await back.holds(device);
 
     let last = back;
-    for (const token of [told.device_token, paired.body.device_token, provisional]) {
+    for (const token of [provisional, told.device_token, paired.body.device_token]) {
       last.close();
       await vacant(replicas.first, device);
       last = DeviceSocket.register(replicas.first, withToken(token));
       assert.equal((await last.registered()).status, 'online');
     }
     assert.deepEqual(new Set(dashboard.statuses(device)), new Set(['online']));
+  },
+
+  async 'a token that was given for another code than the one that was paired proves nothing'(replicas) {
+    const [first, second] = [newUser('code'), newUser('code')];
+    const device_info = INFO;
+    const fingerprint = newUser('print');
+    const early = DeviceSocket.register(replicas.first, { pairing_code: first, fingerprint, device_info });
+    const { device_id, device_token } = await early.registered();
+    early.close();
+    await vacant(replicas.last, device_id);
+    const true_ = DeviceSocket.register(replicas.last, { pairing_code: second, fingerprint, device_info });
+    assert.equal((await true_.registered()).device_id, device_id);
+    assert.equal((await admin(replicas.first, '/v1/devices/pair', { pairing_code: first })).status, 404);
+    assert.equal((await admin(replicas.first, '/v1/devices/pair', { pairing_code: second })).status, 200);
+    await DeviceSocket.register(replicas.first, { device_id, device_token, fingerprint, device_info }).refused(BAD_TOKEN);
+    await true_.holds(device_id);
   },
 
   async 'a code that nobody brought pairs nobody'(replicas) {

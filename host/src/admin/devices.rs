@@ -101,6 +101,7 @@ fn failed(error: &OperateError) -> Response {
         OperateError::Unknown => StatusCode::NOT_FOUND,
         OperateError::Away => StatusCode::SERVICE_UNAVAILABLE,
         OperateError::Contended => StatusCode::CONFLICT,
+        OperateError::Unreadable => StatusCode::INTERNAL_SERVER_ERROR,
         OperateError::Token(_) => StatusCode::NOT_IMPLEMENTED,
     };
     refusal(status, error.to_string())

@@ -323,9 +323,13 @@ impl Listener for Replicas {
         }
     }
 
-    fn missed(&self, _broadcasts: Option<u64>) {
+    fn missed(&self, broadcasts: Option<u64>) {
         // The adapter has counted and logged it. Clients of this replica have missed them as they miss what comes while
         // they are away.
         metrics::counter!("pointwork_broadcast_gaps_total").increment(1);
+        // An emptied stream is that of an emptied Redis.
+        if let Some(devices) = self.devices.get().and_then(Weak::upgrade).filter(|_| broadcasts.is_none()) {
+            devices.compare();
+        }
     }
 }

@@ -4,12 +4,12 @@ use std::{collections::VecDeque, sync::Arc};
 
 use pointwork_core::{
     SocketId,
-    device::{CloseReason, DeviceCommand, Holder, Moment, OwnerAnswer, RegisterId, SessionEvent, Status},
+    device::{CloseReason, DeviceCommand, Holder, Moment, OwnerAnswer, RegisterId, SessionEvent, Status, StoreAway},
     time::span_ms,
 };
 use serde_json::json;
 
-use super::{Devices, State};
+use super::{Devices, State, store::Unread};
 use crate::{
     deliver::tell,
     io::SocketRef,
@@ -58,7 +58,11 @@ impl Devices {
                 let devices = self.clone();
                 tokio::spawn(async move {
                     let record = devices.store.read(&device).await;
-                    devices.drive(|state, at| state.sessions.handle_read(&device, op, record, at));
+                    devices.drive(|state, at| match record {
+                        Ok(record) => state.sessions.handle_read(&device, op, Ok(record), at),
+                        Err(Unread::Away) => state.sessions.handle_read(&device, op, Err(StoreAway), at),
+                        Err(Unread::Unreadable) => state.sessions.handle_unreadable(&device, op, at),
+                    });
                 });
             }
             DeviceCommand::Swap { device, op, expected, record } => {
@@ -79,7 +83,9 @@ impl Devices {
                 let devices = self.clone();
                 tokio::spawn(async move { devices.evict_at(device, epoch, replica, socket, after_ms).await });
             }
-            DeviceCommand::Registered { socket, device, status } => self.tell_registered(socket, &device, status),
+            DeviceCommand::Registered { socket, device, status, pairing_code } => {
+                self.tell_registered(socket, &device, status, pairing_code.as_deref());
+            }
             DeviceCommand::Throttled { socket, reason, retry_after_ms } => {
                 let told = json!({ "reason": reason.as_str(), "retry_after_ms": retry_after_ms });
                 self.tell(socket, "device:throttled", &told);
@@ -88,8 +94,9 @@ impl Devices {
                 self.tell(socket, "device:auth-error", &json!({ "error": error.to_string() }));
             }
             DeviceCommand::HeartbeatRefused { socket, device, holder } => {
-                let holder = holder.as_ref().map(shown);
-                let told = json!({ "device_id": &*device, "holder": holder });
+                // Not the socket: its id is that of its HTTP session, by which others could speak for it.
+                let shown = |holder: Holder| json!({ "replica": &*holder.replica, "since_ms": holder.accepted_ms });
+                let told = json!({ "device_id": &*device, "holder": holder.map(shown) });
                 self.tell(socket, "device:heartbeat-refused", &told);
             }
             DeviceCommand::Close { socket, why } => self.close(socket, why),
@@ -112,11 +119,10 @@ impl Devices {
     }
 
     /// `device:registered`; one that is not paired yet gets the token that it is to come back with.
-    fn tell_registered(&self, socket: SocketId, device: &str, status: Status) {
+    fn tell_registered(&self, socket: SocketId, device: &str, status: Status, pairing_code: Option<&str>) {
         let mut told = json!({ "device_id": device, "status": word(status) });
-        if status == Status::Provisioning {
-            let code = lock(&self.state).sockets.get(&socket).and_then(|client| client.pairing_code.clone());
-            match self.tokens.mint(device, None, code.as_deref()) {
+        if let (Status::Provisioning, Some(code)) = (status, pairing_code) {
+            match self.tokens.mint(device, None, Some(code)) {
                 Ok(token) => told["device_token"] = token.into(),
                 Err(error) => tracing::warn!(%error, device, "a device gets no token"),
             }
@@ -181,7 +187,7 @@ pub(super) const fn word(status: Status) -> &'static str {
     }
 }
 
-/// A holder as devices and operators read it.
+/// A holder as operators read it.
 pub(super) fn shown(holder: &Holder) -> serde_json::Value {
     let socket = holder.socket.0.to_be_bytes();
     json!({

@@ -108,7 +108,7 @@ impl Devices {
     fn opened(self: &Arc<Self>, socket: &SocketRef) {
         let id = socket_id(socket.id);
         let opened = self.drive(|state, at| {
-            let client = Client { socket: socket.clone(), claimed: None, token: None, pairing_code: None };
+            let client = Client { socket: socket.clone(), claimed: None, token: None };
             state.sessions.handle_open(id, at).map(|()| state.sockets.insert(id, client))
         });
         if opened.is_err() {
@@ -133,7 +133,6 @@ impl Devices {
             if let Some(client) = state.sockets.get_mut(&id) {
                 client.claimed.clone_from(&asked.device);
                 client.token.clone_from(&asked.token);
-                client.pairing_code.clone_from(&asked.pairing_code);
             }
             state.sessions.handle_register(id, registration, at);
         });

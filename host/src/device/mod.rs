@@ -76,7 +76,6 @@ struct Client {
     /// The id that it claims.
     claimed: Option<Arc<str>>,
     token: Option<String>,
-    pairing_code: Option<Arc<str>>,
 }
 
 impl Devices {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{
     DEVICE_NSP, Devices,
     carry::{shown, word},
+    store::Unread,
 };
 use crate::{clock::unix_ms, deliver::broadcast, token::TokenError};
 
@@ -34,12 +35,24 @@ pub enum OperateError {
     /// The store cannot be reached.
     #[error("the store of sessions is away")]
     Away,
+    /// The device's record is damaged, or of a later version.
+    #[error("the device's record cannot be read")]
+    Unreadable,
     /// The record changed each time before it could be written.
     #[error("the device's session keeps changing: try again")]
     Contended,
     /// No token can be made for the device.
     #[error(transparent)]
     Token(#[from] TokenError),
+}
+
+impl From<Unread> for OperateError {
+    fn from(unread: Unread) -> Self {
+        match unread {
+            Unread::Away => Self::Away,
+            Unread::Unreadable => Self::Unreadable,
+        }
+    }
 }
 
 impl From<StoreAway> for OperateError {
@@ -90,12 +103,16 @@ impl Devices {
         Ok(overview(device, &after))
     }
 
-    /// Pairs the device that has this code, for an owner (`user:ID` or `org:ID`) if one is named. Its id and token.
+    /// Pairs the device that is connected and has this code, for an owner (`user:ID` or `org:ID`) if one is named. Its id and token.
     ///
     /// # Errors
     /// When it was not done.
     pub async fn pair(&self, code: &str, owner: Option<Arc<str>>) -> Result<(String, String), OperateError> {
         let device = self.store.by_pairing_code(code).await?.ok_or(OperateError::Unknown)?;
+        // Whoever reads a code off a device has it before them: one that is not there now is somebody else's.
+        if self.known(&device).await?.holder.is_none() {
+            return Err(OperateError::Unknown);
+        }
         let token = self.tokens.mint(&device, owner.as_deref(), None)?;
         let (_, after) = self.rewrite(&device, |record| record.paired_with(owner.clone(), unix_ms())).await?;
         if let Some(holder) = &after.holder {

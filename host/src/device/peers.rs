@@ -14,6 +14,8 @@ const OWNER: &str = "pointwork:device-owner";
 const EVICT: &str = "pointwork:device-evict";
 /// How long another replica may take to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
+/// How often the holders here are compared with their records even if nothing happened: somebody may have emptied the store.
+const COMPARE: Duration = Duration::from_secs(60);
 /// When the devices of a replica that is gone are looked for: what it sent last may be on its way to the store.
 const LOOKS: [Duration; 3] = [Duration::ZERO, Duration::from_millis(500), Duration::from_secs(5)];
 
@@ -97,6 +99,11 @@ impl Devices {
         });
     }
 
+    /// The store may not hold any more what it held.
+    pub(crate) fn compare(self: &Arc<Self>) {
+        self.drive_aside(|state, at| state.sessions.handle_store_back(at));
+    }
+
     async fn find_orphans(self: &Arc<Self>, replica: &Arc<str>) {
         match self.store.of_replica(replica).await {
             Ok(devices) => {
@@ -110,9 +117,19 @@ impl Devices {
     }
 }
 
-/// Answers what other replicas ask.
+/// Answers what other replicas ask, and compares again and again what this one holds with the store that they share.
 pub(super) fn serve(devices: &Arc<Devices>) {
     let weak = Arc::downgrade(devices);
+    if !devices.replicas.cluster().is_alone() {
+        let weak = weak.clone();
+        tokio::spawn(async move {
+            loop {
+                sleep(COMPARE).await;
+                let Some(devices) = weak.upgrade() else { return };
+                devices.compare();
+            }
+        });
+    }
     devices.namespace.answer_server_side(move |event, args| {
         let answer = weak.upgrade().and_then(|devices| match event {
             OWNER => {

@@ -33,6 +33,21 @@ use self::redis::Shared;
 /// How many records a page has at most.
 pub(super) const PAGE_MAX: usize = 1_000;
 
+/// Why a record was not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unread {
+    /// The store could not be reached, or did not answer in time.
+    Away,
+    /// There is one, of a later version or damaged. It is the trouble of its device alone.
+    Unreadable,
+}
+
+impl From<StoreAway> for Unread {
+    fn from(_: StoreAway) -> Self {
+        Self::Away
+    }
+}
+
 /// The records of all devices.
 pub(super) enum Store {
     /// Those of a replica that is alone. It is never away.
@@ -56,7 +71,7 @@ impl Store {
     ///
     /// # Errors
     /// Also when there is one that cannot be read: it is not taken for none.
-    pub(super) async fn read(&self, device: &str) -> Result<Record, StoreAway> {
+    pub(super) async fn read(&self, device: &str) -> Result<Record, Unread> {
         match self {
             Self::Alone(alone) => Ok(alone.read(device)),
             Self::Redis(shared) => shared.read(device).await,
@@ -73,9 +88,10 @@ impl Store {
     }
 
     /// The next `count` devices behind `after`, at most [`PAGE_MAX`], in the order of the bytes of their ids: fewer only at the end.
+    /// Those whose records cannot be read are left out, and counted.
     ///
     /// # Errors
-    /// As of [`Store::read`].
+    /// When the store is away.
     pub(super) async fn page(&self, after: Option<&str>, count: usize) -> Result<Vec<(String, Record)>, StoreAway> {
         let count = count.min(PAGE_MAX);
         match self {

@@ -9,6 +9,7 @@ use pointwork_core::device::{Record, StoreAway, Swapped};
 use socketioxide_redis_streams::transport::TransportError;
 use socketioxide_redis_streams::transport::redis::{Redis, ScriptReply};
 
+use super::Unread;
 use super::codec;
 use super::place::Place;
 
@@ -44,7 +45,7 @@ impl Shared {
         Self { redis, base: format!("{prefix}device:"), is_refusal_told: AtomicBool::new(false) }
     }
 
-    pub(super) async fn read(&self, device: &str) -> Result<Record, StoreAway> {
+    pub(super) async fn read(&self, device: &str) -> Result<Record, Unread> {
         match self.run(READ, vec![device.to_owned()]).await? {
             ScriptReply::Nothing => Ok(Record::default()),
             record => record_of(device, record),
@@ -82,7 +83,11 @@ impl Shared {
             while let (Some(device), Some(record)) = (found.next(), found.next()) {
                 (seen, last) = (seen + 1, text(device)?);
                 if record != ScriptReply::Nothing && page.len() < count {
-                    page.push((last.clone(), record_of(&last, record)?));
+                    match record_of(&last, record) {
+                        Ok(record) => page.push((last.clone(), record)),
+                        Err(Unread::Unreadable) => {}
+                        Err(Unread::Away) => return Err(StoreAway),
+                    }
                 }
             }
             if seen < asked {
@@ -140,12 +145,12 @@ impl Shared {
     }
 }
 
-fn record_of(device: &str, reply: ScriptReply) -> Result<Record, StoreAway> {
-    let ScriptReply::Text(text) = reply else { return Err(unexpected()) };
+fn record_of(device: &str, reply: ScriptReply) -> Result<Record, Unread> {
+    let ScriptReply::Text(text) = reply else { return Err(unexpected().into()) };
     codec::read(&text).map_err(|error| {
         metrics::counter!("device_records_malformed_total").increment(1);
         tracing::warn!(device, %error, "the record of a device cannot be read");
-        StoreAway
+        Unread::Unreadable
     })
 }
 

@@ -62,7 +62,7 @@ async fn until_read(store: &Store) -> Record {
         loop {
             match store.read("d").await {
                 Ok(record) => return record,
-                Err(StoreAway) => tokio::time::sleep(Duration::from_millis(10)).await,
+                Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
             }
         }
     };

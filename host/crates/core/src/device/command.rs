@@ -20,7 +20,8 @@ pub enum DeviceCommand {
         /// Its register.
         register: RegisterId,
     },
-    /// Read the device's record and bring it by [`crate::device::Sessions::handle_read`].
+    /// Read the device's record and bring it by [`crate::device::Sessions::handle_read`], or
+    /// [`crate::device::Sessions::handle_unreadable`].
     Read {
         /// The device.
         device: Arc<str>,
@@ -80,6 +81,9 @@ pub enum DeviceCommand {
         device: Arc<str>,
         /// Its status.
         status: Status,
+        /// The code in the record of one that is provisioning, which its token carries. Never one without: a token without a code is
+        /// that of a paired device.
+        pairing_code: Option<Arc<str>>,
     },
     /// Tell the socket `device:throttled`. [`DeviceCommand::Close`] follows.
     Throttled {

@@ -140,8 +140,8 @@ impl Sessions {
             (local.is_refreshed, local.refresh_written) = (true, now);
             entry.is_upkeep_wanted = true;
         }
-        let status = entry.known.status_held();
-        self.commands.push_back(DeviceCommand::Registered { socket, device: device.clone(), status });
+        let (status, pairing_code) = (entry.known.status_held(), entry.known.pairing_code.clone());
+        self.commands.push_back(DeviceCommand::Registered { socket, device: device.clone(), status, pairing_code });
         self.commands.push_back(DeviceCommand::Event(SessionEvent {
             device: Some(device.clone()),
             socket: Some(socket),

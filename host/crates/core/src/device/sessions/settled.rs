@@ -24,6 +24,19 @@ impl Sessions {
     ) {
         match (plan, swapped) {
             (Plan::Take(take), Swapped::Won) => self.accepted(device, waiting, record, take),
+            // It was there a moment ago, and so was the holder, who can be told nothing that is not written: a second one beside it
+            // would be worse than a newcomer that comes again.
+            (Plan::Take(take), Swapped::Away) if take.is_from_another() => {
+                let (word, retry_after_ms) = (ThrottleReason::SessionSettle, self.settings.settle_ms.max(1));
+                self.throttled(waiting.socket, None, word, retry_after_ms, Reason::Unchecked);
+                let offline_at = self.now + millis(self.settings.offline_debounce_ms);
+                if let Some(entry) = self.devices.get_mut(device) {
+                    // Should it be written all the same, the holder that it replaced is to go.
+                    entry.replaced = entry.replaced.take().or(take.rival);
+                    entry.offline_at = Some(offline_at);
+                }
+                self.unsure(device);
+            }
             (Plan::Take(take), Swapped::Away) => self.provisional(device, waiting, take, Some(record)),
             (Plan::Refuse { retry_after_ms, ask, incumbent, is_gone, .. }, Swapped::Won | Swapped::Away) => {
                 let is_gone = is_gone || incumbent.local && self.holder(device).is_none();
@@ -146,8 +159,8 @@ impl Sessions {
             is_refreshed: false,
             refresh_written: now,
         });
-        let status = record.status_held();
-        self.commands.push_back(DeviceCommand::Registered { socket, device: device.clone(), status });
+        let (status, pairing_code) = (record.status_held(), record.pairing_code.clone());
+        self.commands.push_back(DeviceCommand::Registered { socket, device: device.clone(), status, pairing_code });
         self.commands.push_back(DeviceCommand::Event(SessionEvent {
             device: Some(device.clone()),
             socket: Some(socket),

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::call::SocketId;
-use crate::decision::{Departure, Incumbent};
+use crate::decision::{Departure, Incumbent, Liveness};
 use crate::device::event::Reason;
 use crate::device::limiter::Admission;
 use crate::device::record::{Holder, Record};
@@ -61,7 +61,9 @@ impl Claim {
     pub(super) fn applied_to(&self, record: &Record) -> Record {
         let mut record = record.clone();
         if self.has_proved && self.pairing_code.is_none() {
-            (record.is_paired, record.pairing_code) = (true, None);
+            // The code by which an operator paired it stands.
+            record.pairing_code = record.pairing_code.take().filter(|_| record.is_paired);
+            record.is_paired = true;
         }
         if !record.is_paired && self.pairing_code.is_some() {
             record.pairing_code = self.pairing_code.clone();
@@ -215,6 +217,12 @@ pub(super) struct Take {
 }
 
 impl Take {
+    /// Whether it takes the session from a socket at another replica that is known to live.
+    pub(super) fn is_from_another(&self) -> bool {
+        let lives = |incumbent: Incumbent| !incumbent.local && incumbent.liveness == Liveness::Alive;
+        self.rival.is_some() && self.incumbent.is_some_and(lives)
+    }
+
     /// There is nobody to be evicted.
     pub(super) fn of(reason: Reason) -> Take {
         Take { rival: None, reason, ask: None, incumbent: None, beside_ms: 0 }

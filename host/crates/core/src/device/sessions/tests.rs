@@ -367,6 +367,27 @@ fn a_blocked_device_is_not_let_in() {
 }
 
 #[test]
+fn a_record_that_cannot_be_read_is_the_trouble_of_its_device_alone() {
+    let mut replica = Replica::wide();
+    replica.is_store_stuck = true;
+    let said = replica.come(ONE, "d");
+    let Some(op) = said.iter().find_map(|command| match command {
+        DeviceCommand::Read { op, .. } => Some(*op),
+        _ => None,
+    }) else {
+        panic!("{said:?}")
+    };
+    let at = replica.at();
+    replica.sessions.handle_unreadable(&"d".into(), op, at);
+    replica.is_store_stuck = false;
+    replica.answer();
+    let said = std::mem::take(&mut replica.said);
+    assert_eq!(throttled(&said), Some((ThrottleReason::ReconnectRate, SHORT_RETRY_MS)));
+    assert!(is_registered(&replica.come(TWO, "d"), TWO));
+    assert!(replica.sessions.holder("d").is_some_and(|holder| holder.is_sure), "the store is there");
+}
+
+#[test]
 fn heartbeats_count_from_the_holder_only() {
     let mut replica = Replica::wide();
     replica.come(ONE, "d");

@@ -26,6 +26,27 @@ impl Sessions {
         self.reconcile();
     }
 
+    /// The answer to a `Read`: there is a record that cannot be read. Nothing is known of this device; the store is there for
+    /// others.
+    pub fn handle_unreadable(&mut self, device: &Arc<str>, op: OpId, at: Moment) {
+        self.advance(at);
+        let is_it = |step: &Step| matches!(step, Step::Reading);
+        let Some(job) = self.take_job(device, op, is_it) else { return };
+        self.store_answered();
+        match job.work {
+            Work::Register(waiting) => self.busy(waiting.socket),
+            Work::Upkeep { .. } => {
+                let retry_at = self.now + millis(self.settings.step_timeout_ms);
+                if let Some(entry) = self.devices.get_mut(device) {
+                    entry.retry_at = Some(retry_at);
+                }
+                self.is_in_line(device);
+            }
+        }
+        self.attend(device);
+        self.reconcile();
+    }
+
     /// The answer to an `AskOwner`.
     pub fn handle_owner(&mut self, device: &Arc<str>, op: OpId, answer: OwnerAnswer, at: Moment) {
         self.advance(at);
