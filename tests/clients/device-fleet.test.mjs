@@ -37,6 +37,7 @@ describe('two replicas that accept at the same moment', () => {
     const sockets = replicas.places.map((place) => DeviceSocket.register(place, words));
     const answers = await Promise.all(sockets.map((socket) => socket.answer()));
     assert.deepEqual(answers.map(([event]) => event).sort(), ['device:registered', 'device:throttled']);
+    await sockets.find(({ isRegistered }) => !isRegistered).throttled();
     assert.equal(sockets.filter(({ isOpen }) => isOpen).length, 1);
   });
 

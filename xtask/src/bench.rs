@@ -1,4 +1,5 @@
-//! `bench`: criterion's benches and the host under ten thousand idle sockets, in the one profile that everything else uses too.
+//! `bench`: criterion's benches, the host under ten thousand idle sockets, and a fleet of devices that comes back after a restart
+//! (needs `redis-server`), in the one profile that everything else uses too.
 
 use anyhow::Result;
 use clap::Args;

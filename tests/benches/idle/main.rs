@@ -5,20 +5,20 @@
 //! is sent, when its queue in the engine gets its second block; so there are two runs, one on either side of that.
 #![allow(missing_docs, clippy::print_stdout)]
 
-mod client;
-mod host;
+#[path = "../common/mod.rs"]
+mod common;
+mod credentials;
 
 use std::{process::ExitCode, sync::Arc, time::Duration};
 
-use anyhow::{Context, Result, ensure};
-use pointwork::{config::AuthConfig, token};
+use anyhow::{Result, ensure};
 use tokio::{
     sync::{Semaphore, mpsc, watch},
     time::{Instant, timeout},
 };
 
-use client::{Client, Credentials};
-use host::Host;
+use common::{Client, Host, PING, ratio};
+use credentials::Credentials;
 
 /// What is measured.
 struct Run {
@@ -64,7 +64,7 @@ fn main() -> Result<ExitCode> {
 /// Prints the figures; gives the number of sockets that failed.
 async fn measure(run: &Run) -> Result<usize> {
     let name = run.name;
-    let host = Host::start(run.ping_interval)?;
+    let host = Host::start(&[format!("listen.ping_interval_ms={}", run.ping_interval.as_millis())])?;
     let before_kib = host.resident_kib()?;
     let (leave, stay) = watch::channel(false);
     let (reports, mut reported) = mpsc::channel(SOCKETS);
@@ -72,7 +72,7 @@ async fn measure(run: &Run) -> Result<usize> {
     let started = Instant::now();
     for index in 0..SOCKETS {
         let client = Life {
-            credentials: credentials(index, host.auth())?,
+            credentials: Credentials::of(index, host.auth())?,
             pings: run.pings,
             connecting: connecting.clone(),
             stay: stay.clone(),
@@ -107,28 +107,6 @@ async fn measure(run: &Run) -> Result<usize> {
     Ok(tally.failures())
 }
 
-#[expect(clippy::cast_precision_loss, reason = "KiB of one process are exact")]
-fn ratio(part: u64, whole: u64) -> f64 {
-    part as f64 / whole.max(1) as f64
-}
-
-/// Of three sockets one is an app, one a machine, one a session, all of one user; the token is of the usual length.
-fn credentials(index: usize, auth: &AuthConfig) -> Result<Credentials> {
-    let sub = format!("9f6d3c1e-58a2-4b07-8c44-{:012}", index / 3);
-    let claims = vec![
-        format!("session=\"4e0c7d52-91bb-4f3a-a6de-{index:012}\""),
-        format!("extras={{\"device\":\"7b1f2a90-0d3e-4c58-b1f7-{index:012}\"}}"),
-    ];
-    let request = token::TokenRequest { sub, ttl_s: None, claims };
-    let now_s = std::time::SystemTime::UNIX_EPOCH.elapsed().context("the clock is before 1970")?.as_secs();
-    let token = token::mint(auth, &request, now_s)?;
-    Ok(match index % 3 {
-        0 => Credentials::app(token),
-        1 => Credentials::machine(token, format!("machine-{index}")),
-        _ => Credentials::session(token, format!("session-{index}")),
-    })
-}
-
 /// How far a client has come.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -159,16 +137,16 @@ impl Life {
 
     async fn stages(&mut self, url: &str) -> Result<()> {
         let permit = self.connecting.acquire().await?;
-        let mut client = Client::connect(url, &self.credentials).await?;
+        let mut client = Client::connect(url, "", &self.credentials.to_string()).await?;
         drop(permit);
         self.reports.send(Ok(Stage::Connected)).await?;
         while client.pings < self.pings {
-            client.idle().await?;
+            idle(&mut client).await?;
         }
         self.reports.send(Ok(Stage::Pinged)).await?;
         loop {
             tokio::select! {
-                idle = client.idle() => idle?,
+                idle = idle(&mut client) => idle?,
                 _ = self.stay.wait_for(|leave| *leave) => break,
             }
         }
@@ -176,6 +154,13 @@ impl Life {
         self.reports.send(Ok(Stage::Left)).await?;
         Ok(())
     }
+}
+
+/// Reads one packet, which is a ping or an event. May be dropped while it waits.
+async fn idle(client: &mut Client) -> Result<()> {
+    let packet = client.receive().await?;
+    ensure!(packet == PING || packet.starts_with("42"), "an idle socket was sent {packet}");
+    Ok(())
 }
 
 /// What the clients reported.

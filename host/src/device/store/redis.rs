@@ -8,6 +8,7 @@ use std::time::Duration;
 use pointwork_core::device::{Record, StoreAway, Swapped};
 use socketioxide_redis_streams::transport::TransportError;
 use socketioxide_redis_streams::transport::redis::{Redis, ScriptReply};
+use tokio::sync::Semaphore;
 
 use super::Unread;
 use super::codec;
@@ -30,6 +31,9 @@ const STEP_MIN: usize = 64;
 const STEP_MAX: usize = 1_000;
 /// How many steps there are at most until the devices of a replica are all known.
 const STEPS_MAX: usize = 10_000;
+/// How many operations are under way at once: a whole fleet that leaves or comes must not hold up what else goes over the
+/// connection, which is the cluster's heartbeats and requests.
+const OPERATIONS_MAX: usize = 128;
 
 /// The records in Redis.
 pub(in crate::device) struct Shared {
@@ -38,11 +42,18 @@ pub(in crate::device) struct Shared {
     base: String,
     /// It was told that Redis refuses.
     is_refusal_told: AtomicBool,
+    /// Turns of operations.
+    turns: Semaphore,
 }
 
 impl Shared {
     pub(super) fn new(redis: Arc<Redis>, prefix: &str) -> Self {
-        Self { redis, base: format!("{prefix}device:"), is_refusal_told: AtomicBool::new(false) }
+        Self {
+            redis,
+            base: format!("{prefix}device:"),
+            is_refusal_told: AtomicBool::new(false),
+            turns: Semaphore::new(OPERATIONS_MAX),
+        }
     }
 
     pub(super) async fn read(&self, device: &str) -> Result<Record, Unread> {
@@ -131,6 +142,7 @@ impl Shared {
 
     async fn run(&self, script: &'static str, args: Vec<String>) -> Result<ScriptReply, StoreAway> {
         let args = args.into_iter().map(Into::into).collect();
+        let _turn = self.turns.acquire().await.map_err(|_| StoreAway)?;
         let reply = self.redis.evaluate(script, vec![self.base.clone()], args).await;
         reply.inspect(|_| self.is_refusal_told.store(false, Ordering::Relaxed)).map_err(|error| self.away(&error))
     }

@@ -27,11 +27,12 @@ const REST: Duration = Duration::from_secs(12);
 /// Pings never quite stop, so it is not waited for longer than this.
 const SETTLE_ROUNDS_MAX: usize = 10;
 
-/// A running host; killed when it is dropped without [`Host::stop`].
+/// A running host; ended by SIGKILL when it is dropped without [`Host::stop`].
 pub(crate) struct Host {
     child: Child,
     auth: AuthConfig,
     socketio: String,
+    admin: String,
     /// Kept: a host that cannot write to its output would fail.
     _stdout: BufReader<ChildStdout>,
     /// Where its policies lie.
@@ -39,21 +40,25 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Starts it with such an interval of pings and waits until it listens.
-    pub(crate) fn start(ping_interval: Duration) -> Result<Self> {
+    /// Starts it with such settings, each `section.key=value`, and waits until it listens.
+    pub(crate) fn start(settings: &[String]) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         for (slot, policy) in POLICIES {
             fs::write(folder.path().join(slot).with_extension("wasm"), built::policy(policy)?)?;
         }
-        let mut child = serve(folder.path(), ping_interval)?;
+        let mut child = serve(folder.path(), settings)?;
         let mut stdout = BufReader::new(child.stdout.take().context("the output is piped")?);
         let auth = AuthConfig { hs256_secret: Secret::new(SECRET), ..AuthConfig::default() };
         let mut line = String::new();
         let read = stdout.read_line(&mut line);
-        let mut host = Self { child, auth, socketio: String::new(), _stdout: stdout, _folder: folder };
+        let mut host =
+            Self { child, auth, socketio: String::new(), admin: String::new(), _stdout: stdout, _folder: folder };
         read?;
         let ready: Value = serde_json::from_str(&line).context("the host ended before it was ready")?;
-        host.socketio = ready["listening"]["socketio"].as_str().context("no endpoint in the ready line")?.to_owned();
+        let listening =
+            |name: &str| ready["listening"][name].as_str().map(str::to_owned).context("no address in the ready line");
+        host.socketio = listening("socketio")?;
+        host.admin = listening("admin")?;
         Ok(host)
     }
 
@@ -65,6 +70,12 @@ impl Host {
     /// URL of the Socket.IO endpoint, with its path.
     pub(crate) fn socketio(&self) -> &str {
         &self.socketio
+    }
+
+    /// URL of the admin listener.
+    #[allow(dead_code, reason = "not every bench asks it something")]
+    pub(crate) fn admin(&self) -> &str {
+        &self.admin
     }
 
     /// Resident memory in KiB.
@@ -107,18 +118,17 @@ impl Drop for Host {
     }
 }
 
-fn serve(policies: &Path, ping_interval: Duration) -> Result<Child> {
+fn serve(policies: &Path, more: &[String]) -> Result<Child> {
     let program = built::target().join("debug/pointwork");
     let settings = [
         "listen.address=127.0.0.1:0".to_owned(),
-        format!("listen.ping_interval_ms={}", ping_interval.as_millis()),
         "admin.address=127.0.0.1:0".to_owned(),
         "log.filter=warn".to_owned(),
         format!("policy.dir={}", policies.display()),
     ];
     Command::new(&program)
         .arg("serve")
-        .args(settings.iter().flat_map(|setting| ["--set", setting]))
+        .args(settings.iter().chain(more).flat_map(|setting| ["--set", setting]))
         // The shell's own settings stay out of it.
         .env_clear()
         .env("POINTWORK_AUTH_HS256_SECRET", SECRET)

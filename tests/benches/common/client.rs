@@ -2,7 +2,6 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use futures_util::{SinkExt, StreamExt};
-use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_tungstenite::{
     WebSocketStream, client_async_with_config,
@@ -29,34 +28,22 @@ const HEADERS: [(HeaderName, &str); 6] = [
 
 /// Ten thousand of the default ones would take more memory than the host does.
 const READ_BUFFER_BYTES: usize = 512;
-
-/// What a client says of itself in its CONNECT.
-pub(crate) struct Credentials(Value);
-
-impl Credentials {
-    pub(crate) fn app(token: String) -> Self {
-        Self(json!({ "token": token, "clientType": "user-scoped" }))
-    }
-
-    pub(crate) fn machine(token: String, id: String) -> Self {
-        Self(json!({ "token": token, "clientType": "machine-scoped", "machineId": id }))
-    }
-
-    pub(crate) fn session(token: String, id: String) -> Self {
-        Self(json!({ "token": token, "clientType": "session-scoped", "sessionId": id }))
-    }
-}
+/// Engine.IO's ping.
+pub(crate) const PING: &str = "2";
 
 /// A connected client.
 pub(crate) struct Client {
     stream: WebSocketStream<TcpStream>,
+    /// As packets name it: empty for the root, else with a comma at its end.
+    namespace: &'static str,
     /// How many pings it has answered.
     pub(crate) pings: usize,
 }
 
 impl Client {
-    /// Engine.IO's handshake, then Socket.IO's. `url` is that of the endpoint, with its path.
-    pub(crate) async fn connect(url: &str, credentials: &Credentials) -> Result<Self> {
+    /// Engine.IO's handshake, then Socket.IO's. `url` is that of the endpoint, with its path; `namespace` is written as packets
+    /// name it, such as `/device,`, and empty for the root; `auth` is the JSON of the CONNECT, or empty.
+    pub(crate) async fn connect(url: &str, namespace: &'static str, auth: &str) -> Result<Self> {
         let url = url.strip_prefix("http://").context("the host serves plain http")?;
         let (address, path) = url.split_once('/').context("the endpoint has a path")?;
         let mut request = format!("ws://{address}/{path}/?EIO=4&transport=websocket").into_client_request()?;
@@ -66,22 +53,31 @@ impl Client {
         let stream = TcpStream::connect(address).await.context("TCP")?;
         let config = WebSocketConfig::default().read_buffer_size(READ_BUFFER_BYTES);
         let (stream, _) = client_async_with_config(request, stream, Some(config)).await.context("WebSocket")?;
-        let mut client = Self { stream, pings: 0 };
+        let mut client = Self { stream, namespace, pings: 0 };
         client.expect("0{").await.context("Engine.IO")?;
-        client.send(format!("40{}", credentials.0)).await?;
-        client.expect("40{").await.context("Socket.IO")?;
+        client.send(format!("40{namespace}{auth}")).await?;
+        client.expect(&format!("40{namespace}{{")).await.context("Socket.IO")?;
         Ok(client)
     }
 
-    /// Reads one packet, which is a ping and is answered, or an event. May be dropped while it waits.
-    pub(crate) async fn idle(&mut self) -> Result<()> {
+    /// Reads one packet. A ping is answered, and given like any other. May be dropped while it waits.
+    pub(crate) async fn receive(&mut self) -> Result<String> {
         let packet = self.next().await?;
-        self.in_passing(&packet).await
+        if packet == PING {
+            self.pings += 1;
+            self.send("3".to_owned()).await?;
+        }
+        Ok(packet)
+    }
+
+    /// Sends one packet, as it is written on the wire.
+    pub(crate) async fn send(&mut self, packet: String) -> Result<()> {
+        self.stream.send(Message::text(packet)).await.context("sending")
     }
 
     /// Leaves as a client does that is told to disconnect, and waits for the end of the connection.
     pub(crate) async fn leave(mut self) -> Result<()> {
-        self.send("41".to_owned()).await?;
+        self.send(format!("41{}", self.namespace)).await?;
         self.stream.close(None).await.context("closing")?;
         while let Some(message) = self.stream.next().await {
             message.context("closing")?;
@@ -92,25 +88,12 @@ impl Client {
     /// Waits for the packet that begins with `start`. A ping and events of its user's other sockets may come before.
     async fn expect(&mut self, start: &str) -> Result<()> {
         loop {
-            let packet = self.next().await?;
+            let packet = self.receive().await?;
             if packet.starts_with(start) {
                 return Ok(());
             }
-            self.in_passing(&packet).await?;
+            ensure!(packet == PING || packet.starts_with("42"), "a socket that connects was sent {packet}");
         }
-    }
-
-    async fn in_passing(&mut self, packet: &str) -> Result<()> {
-        if packet == "2" {
-            self.pings += 1;
-            return self.send("3".to_owned()).await;
-        }
-        ensure!(packet.starts_with("42"), "an idle socket was sent {packet}");
-        Ok(())
-    }
-
-    async fn send(&mut self, packet: String) -> Result<()> {
-        self.stream.send(Message::text(packet)).await.context("sending")
     }
 
     async fn next(&mut self) -> Result<String> {
