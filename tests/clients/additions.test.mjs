@@ -310,12 +310,11 @@ describe('resume', () => {
     heard(false);
     const second = await again(one.socket, one.server, () => one.answers.get('c1')(1));
     const secondId = second.id;
-    const gone = next(one.socket, 'disconnect');
-    await until(() => said.length > 0);
+    // At once: the next connection may come as soon as this one is closed.
     heard(true);
     const back = accepted();
-    await gone;
     const third = await back;
+    assert.ok(said.length > 0);
     await settled(third);
     const callIds = ['c2', 'c1'];
     const resumed = said.filter((body) => body.callIds).map(({ socket, ...body }) => ({ socket, ...body }));
