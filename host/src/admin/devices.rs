@@ -13,7 +13,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Admin, refusal};
-use crate::device::{Change, OperateError};
+use crate::{
+    auth::SUB_BYTES_MAX,
+    device::{Change, OperateError},
+};
 
 /// How many devices one answer has unless asked for fewer.
 const LIMIT_MAX: usize = 1_000;
@@ -85,7 +88,7 @@ async fn pair(State(admin): State<Arc<Admin>>, body: Result<Json<Pair>, JsonReje
     };
     let is_owner = |owner: &str| {
         let named = owner.strip_prefix("user:").or(owner.strip_prefix("org:"));
-        named.is_some_and(|id| !id.is_empty() && id.len() <= 256)
+        named.is_some_and(|id| !id.is_empty() && id.len() <= SUB_BYTES_MAX)
     };
     if owner.as_deref().is_some_and(|owner| !is_owner(owner)) {
         return refusal(StatusCode::BAD_REQUEST, "owner must be user:ID or org:ID");

@@ -17,8 +17,8 @@ use crate::{
 
 /// The event that tells of a device.
 const STATUS: &str = "dashboard:device-status";
-/// How many records are looked through for a dashboard that begins.
-const RECORDS_MAX: usize = 20_000;
+/// How many devices a dashboard that begins is told of, for each that it stands for.
+const DEVICES_MAX: usize = 20_000;
 /// How many at a time.
 const PAGE: usize = 500;
 
@@ -83,18 +83,21 @@ impl Devices {
 
     /// Tells a dashboard that begins of each device that it may know.
     async fn tell_all(self: Arc<Self>, socket: SocketRef, owners: Owners) {
-        let mut after: Option<String> = None;
-        for _ in 0..RECORDS_MAX / PAGE {
-            let Ok(page) = self.store.page(after.as_deref(), PAGE).await else { return };
-            for (device, record) in &page {
-                if record.owner.as_ref().is_some_and(|owner| owners.0.contains(owner)) {
-                    tell(&socket, STATUS, &told(device, record.status, record.epoch, record.last_seen_ms));
+        for owner in &*owners.0 {
+            let mut after: Option<String> = None;
+            for _ in 0..DEVICES_MAX / PAGE {
+                let Ok(page) = self.store.owned(owner, after.as_deref(), PAGE).await else { return };
+                for (device, record) in &page {
+                    // It may have changed hands since it was found.
+                    if record.owner.as_ref() == Some(owner) {
+                        tell(&socket, STATUS, &told(device, record.status, record.epoch, record.last_seen_ms));
+                    }
                 }
+                if page.len() < PAGE {
+                    break;
+                }
+                after = page.into_iter().next_back().map(|(device, _)| device);
             }
-            if page.len() < PAGE {
-                return;
-            }
-            after = page.into_iter().next_back().map(|(device, _)| device);
         }
     }
 }

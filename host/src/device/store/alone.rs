@@ -44,6 +44,16 @@ impl Alone {
         })
     }
 
+    pub(super) fn owned(&self, owner: &str, after: Option<&str>, count: usize) -> Vec<(String, Record)> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.with(|records, _| {
+            let its =
+                records.owned.get(owner).into_iter().flat_map(|its| its.range::<str, _>((from, Bound::Unbounded)));
+            let found = its.filter_map(|device| Some((device.to_string(), records.kept.get(device)?.record.clone())));
+            found.take(count).collect()
+        })
+    }
+
     pub(super) fn by_pairing_code(&self, code: &str) -> Option<String> {
         self.with(|records, _| records.codes.get(code).map(|device| device.to_string()))
     }
@@ -77,6 +87,8 @@ type Expiry = (Time, u64);
 struct Records {
     kept: BTreeMap<Arc<str>, Kept>,
     codes: HashMap<Arc<str>, Arc<str>>,
+    /// The devices of each owner that are kept for good.
+    owned: HashMap<Arc<str>, BTreeSet<Arc<str>>>,
     expiring: BTreeMap<Expiry, Arc<str>>,
     expiring_max: usize,
     /// How many changes there were.
@@ -90,7 +102,14 @@ struct Kept {
 
 impl Records {
     fn new(expiring_max: usize) -> Self {
-        Self { kept: BTreeMap::new(), codes: HashMap::new(), expiring: BTreeMap::new(), expiring_max, changes: 0 }
+        Self {
+            kept: BTreeMap::new(),
+            codes: HashMap::new(),
+            owned: HashMap::new(),
+            expiring: BTreeMap::new(),
+            expiring_max,
+            changes: 0,
+        }
     }
 
     fn swap(&mut self, device: &str, expected: u64, record: &Record, now: Time) -> bool {
@@ -106,6 +125,9 @@ impl Records {
         }
         if let Some(code) = place.code {
             self.codes.entry(code.into()).or_insert_with(|| device.clone());
+        }
+        if let Some(owner) = place.owner {
+            self.owned.entry(owner.into()).or_default().insert(device.clone());
         }
         self.kept.insert(device, Kept { record: record.clone(), expiry });
         if self.expiring.len() > self.expiring_max {
@@ -132,7 +154,16 @@ impl Records {
         if let Some(expiry) = kept.expiry {
             self.expiring.remove(&expiry);
         }
-        if let Some(code) = Place::of(&kept.record).code
+        let place = Place::of(&kept.record);
+        if let Some(owner) = place.owner
+            && let Some(its) = self.owned.get_mut(owner)
+        {
+            its.remove(device);
+            if its.is_empty() {
+                self.owned.remove(owner);
+            }
+        }
+        if let Some(code) = place.code
             && self.codes.get(code).is_some_and(|owner| **owner == *device)
         {
             self.codes.remove(code);

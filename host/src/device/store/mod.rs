@@ -4,8 +4,9 @@
 //!
 //! | key | type | holds |
 //! |---|---|---|
-//! | `record:<device>` | hash | `record`: the JSON of [`codec`]; `epoch`, `code` and `replica`: what scripts need of it |
+//! | `record:<device>` | hash | `record`: the JSON of [`codec`]; `epoch`, `code`, `replica` and `owner`: what scripts need of it |
 //! | `ids` | sorted set | all devices, in the order of their ids |
+//! | `owned:<owner>` | sorted set | those of an owner that are kept for good, in the order of their ids |
 //! | `code:<code>` | string | the device that has the pairing code |
 //! | `of:<replica>` | set | the devices whose records name the replica |
 //! | `replicas` | set | the replicas for which there is such a set |
@@ -96,7 +97,24 @@ impl Store {
         let count = count.min(PAGE_MAX);
         match self {
             Self::Alone(alone) => Ok(alone.page(after, count)),
-            Self::Redis(shared) => shared.page(after, count).await,
+            Self::Redis(shared) => shared.page(None, after, count).await,
+        }
+    }
+
+    /// The same of the devices that belong to an owner and are kept for good: paired or blocked ones.
+    ///
+    /// # Errors
+    /// When the store is away.
+    pub(super) async fn owned(
+        &self,
+        owner: &str,
+        after: Option<&str>,
+        count: usize,
+    ) -> Result<Vec<(String, Record)>, StoreAway> {
+        let count = count.min(PAGE_MAX);
+        match self {
+            Self::Alone(alone) => Ok(alone.owned(owner, after, count)),
+            Self::Redis(shared) => shared.page(Some(owner), after, count).await,
         }
     }
 

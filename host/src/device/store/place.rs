@@ -14,6 +14,8 @@ pub(super) struct Place<'a> {
     pub(super) code: Option<&'a str>,
     /// The replica of the holder; of one that ended, until it is said that the device is offline.
     pub(super) replica: Option<&'a str>,
+    /// The owner of one that is kept for good.
+    pub(super) owner: Option<&'a str>,
     /// How long the record is kept; `None`: for good.
     pub(super) life: Option<Duration>,
 }
@@ -23,11 +25,13 @@ impl Place<'_> {
     pub(super) fn of(record: &Record) -> Place<'_> {
         let ended = || record.ended.as_ref().filter(|_| record.status != Status::Offline).map(|ended| &*ended.replica);
         let replica = record.holder.as_ref().map(|holder| &*holder.replica).or_else(ended);
+        // An operator's block stands until an operator takes it back.
+        let life = (!record.is_paired && !record.is_blocked).then_some(UNPAIRED_LIFE);
         Place {
             code: record.pairing_code.as_deref().filter(|code| !record.is_paired && !code.is_empty()),
             replica: replica.filter(|replica| !replica.is_empty()),
-            // An operator's block stands until an operator takes it back.
-            life: (!record.is_paired && !record.is_blocked).then_some(UNPAIRED_LIFE),
+            owner: record.owner.as_deref().filter(|owner| life.is_none() && !owner.is_empty()),
+            life,
         }
     }
 }
@@ -66,10 +70,15 @@ mod tests {
 
     #[test]
     fn only_a_device_that_is_not_paired_has_a_code_and_expires() {
-        assert_eq!(Place::of(&Record::default()), Place { code: None, replica: None, life: Some(UNPAIRED_LIFE) });
+        assert_eq!(
+            Place::of(&Record::default()),
+            Place { code: None, replica: None, owner: None, life: Some(UNPAIRED_LIFE) }
+        );
         assert_eq!(Place::of(&held()).code, Some("c"));
         let paired = Record { is_paired: true, ..held() };
         assert_eq!((Place::of(&paired).code, Place::of(&paired).life), (None, None));
+        let owned = |is_paired| Record { is_paired, owner: Some("o".into()), ..held() };
+        assert_eq!((Place::of(&owned(false)).owner, Place::of(&owned(true)).owner), (None, Some("o")));
         assert_eq!(Place::of(&held().blocked(2)).life, None);
         assert_eq!(Place::of(&Record { pairing_code: Some("".into()), ..held() }).code, None);
     }

@@ -72,6 +72,7 @@ impl Shared {
             codec::write(record),
             place.code.unwrap_or_default().to_owned(),
             place.replica.unwrap_or_default().to_owned(),
+            place.owner.unwrap_or_default().to_owned(),
             place.life.unwrap_or_default().as_millis().to_string(),
             SWEEP_AFTER.as_millis().to_string(),
             SWEEP_MAX.to_string(),
@@ -83,13 +84,20 @@ impl Shared {
         }
     }
 
-    pub(super) async fn page(&self, after: Option<&str>, count: usize) -> Result<Vec<(String, Record)>, StoreAway> {
+    /// Of all devices, or of those of an owner.
+    pub(super) async fn page(
+        &self,
+        owner: Option<&str>,
+        after: Option<&str>,
+        count: usize,
+    ) -> Result<Vec<(String, Record)>, StoreAway> {
+        let owner = owner.unwrap_or_default();
         let mut page = Vec::with_capacity(count);
         let mut from = after.map_or_else(|| "-".to_owned(), |after| format!("({after}"));
         // Each step goes on behind the last one.
         while page.len() < count {
             let asked = (count - page.len()).clamp(STEP_MIN, STEP_MAX);
-            let mut found = list(self.run(PAGE, vec![from, asked.to_string()]).await?)?.into_iter();
+            let mut found = list(self.run(PAGE, vec![from, asked.to_string(), owner.to_owned()]).await?)?.into_iter();
             let (mut seen, mut last) = (0, String::new());
             while let (Some(device), Some(record)) = (found.next(), found.next()) {
                 (seen, last) = (seen + 1, text(device)?);

@@ -1,11 +1,11 @@
 -- Writes a device's record and the indexes that lead to it, if its epoch is the expected one. Gives 1 if it did, else 0.
 -- An epoch is compared as text: a number of Lua does not hold 64 bits.
 local base = KEYS[1]
-local id, expected, epoch, text, code, replica, life_ms, sweep_ms, sweep_max = unpack(ARGV)
+local id, expected, epoch, text, code, replica, owner, life_ms, sweep_ms, sweep_max = unpack(ARGV)
 local record, ids, expiring, replicas = base .. 'record:' .. id, base .. 'ids', base .. 'expiring', base .. 'replicas'
 
-local was = redis.call('HMGET', record, 'epoch', 'code', 'replica')
-local was_epoch, was_code, was_replica = was[1] or '0', was[2] or '', was[3] or ''
+local was = redis.call('HMGET', record, 'epoch', 'code', 'replica', 'owner')
+local was_epoch, was_code, was_replica, was_owner = was[1] or '0', was[2] or '', was[3] or '', was[4] or ''
 if was_epoch ~= expected then return 0 end
 
 -- A device is no longer found by a replica.
@@ -29,8 +29,11 @@ for _, member in ipairs(redis.call('ZRANGEBYSCORE', expiring, '-inf', now, 'LIMI
   end
 end
 
-redis.call('HSET', record, 'epoch', epoch, 'record', text, 'code', code, 'replica', replica)
+redis.call('HSET', record, 'epoch', epoch, 'record', text, 'code', code, 'replica', replica, 'owner', owner)
 redis.call('ZADD', ids, 0, id)
+
+if was_owner ~= '' and was_owner ~= owner then redis.call('ZREM', base .. 'owned:' .. was_owner, id) end
+if owner ~= '' then redis.call('ZADD', base .. 'owned:' .. owner, 0, id) end
 
 redis.call('ZREM', expiring, was_replica .. '\n' .. id)
 if life_ms == '0' then
@@ -52,8 +55,8 @@ if was_code ~= '' and was_code ~= code and redis.call('GET', base .. 'code:' .. 
 end
 if code ~= '' then
   local key = base .. 'code:' .. code
-  local owner = redis.call('GET', key)
-  if not owner or owner == id or redis.call('HGET', base .. 'record:' .. owner, 'code') ~= code then
+  local first = redis.call('GET', key)
+  if not first or first == id or redis.call('HGET', base .. 'record:' .. first, 'code') ~= code then
     if life_ms == '0' then
       redis.call('SET', key, id)
     else

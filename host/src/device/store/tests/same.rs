@@ -147,6 +147,26 @@ async fn thousands_are_found_by_their_replica_and_page_by_page() {
 }
 
 #[tokio::test]
+async fn an_owner_leads_to_its_devices_page_by_page() {
+    let of = |owner: Option<&str>, epoch| Record { epoch, is_paired: true, owner: owner.map(Into::into), ..held("r") };
+    let ids = |page: Vec<(String, Record)>| page.into_iter().map(|(id, _)| id).collect::<Vec<_>>();
+    both(async |store| {
+        for (id, owner) in [("c", Some("o")), ("a", Some("o")), ("b", Some("p")), ("d", None), ("e", Some("o"))] {
+            put(store, id, &of(owner, 1)).await;
+        }
+        put(store, "f", &Record { owner: Some("o".into()), ..held("r") }).await;
+        assert_eq!(ids(store.owned("o", None, 10).await.unwrap()), ["a", "c", "e"], "f is not kept for good");
+        assert_eq!(ids(store.owned("o", Some("a"), 1).await.unwrap()), ["c"]);
+        assert_eq!(ids(store.owned("o", Some("e"), 10).await.unwrap()), [""; 0]);
+        put(store, "c", &of(Some("p"), 2)).await;
+        put(store, "e", &of(None, 2)).await;
+        assert_eq!(ids(store.owned("o", None, 10).await.unwrap()), ["a"]);
+        assert_eq!(ids(store.owned("p", None, 10).await.unwrap()), ["b", "c"]);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn any_text_is_an_id() {
     let long = "x".repeat(256);
     let ids = ["", "\n", "\u{0}a", " ", "(", "-", "[a", "a:b", "a\nb", "*", "ü", "\u{10ffff}", "+", "%s", &long];
@@ -184,6 +204,9 @@ async fn both_are_alike_whatever_is_written() {
         assert_eq!(shared.swap(&device, expected, &record).await, swapped);
         assert_eq!(shared.page(None, 100).await, alone.page(None, 100).await);
         assert_eq!(shared.replicas().await, alone.replicas().await);
+        for owner in ["o", "ö\"\\\n", "nobody"] {
+            assert_eq!(shared.owned(owner, None, 100).await, alone.owned(owner, None, 100).await);
+        }
         for replica in alone.replicas().await.unwrap() {
             assert_eq!(shared.of_replica(&replica).await, alone.of_replica(&replica).await);
         }
