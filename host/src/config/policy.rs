@@ -23,6 +23,13 @@ pub struct PolicyConfig {
     pub watch: bool,
     /// How long a file must have been unchanged before it is loaded, in milliseconds.
     pub quiet_ms: Bounded<1, 60_000>,
+    /// With so many failures of one generation within `breaker_window_ms` the last good one is back.
+    pub breaker_failures: Bounded<1, 10_000>,
+    /// By the moments of the questions, in milliseconds.
+    pub breaker_window_ms: Bounded<1, 86_400_000>,
+    /// Where the last good policies and the quarantine are kept over a restart; without it nowhere.
+    #[serde(default, deserialize_with = "text::non_empty")]
+    pub state_dir: Option<PathBuf>,
     /// Which daemon gets a call.
     pub target: SlotConfig,
     /// How long a call waits for a daemon.
@@ -44,7 +51,18 @@ impl PolicyConfig {
 impl Default for PolicyConfig {
     fn default() -> Self {
         let [target, grace, presence, settle] = SLOTS.map(SlotConfig::named);
-        Self { dir: None, watch: true, quiet_ms: Bounded::literal::<40>(), target, grace, presence, settle }
+        Self {
+            dir: None,
+            watch: true,
+            quiet_ms: Bounded::literal::<40>(),
+            breaker_failures: Bounded::literal::<5>(),
+            breaker_window_ms: Bounded::literal::<60_000>(),
+            state_dir: None,
+            target,
+            grace,
+            presence,
+            settle,
+        }
     }
 }
 

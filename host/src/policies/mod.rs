@@ -1,14 +1,20 @@
 //! The four slots: asks the policy that serves, and has the native rule answer when it cannot.
 
+mod change;
 mod contract;
+
+pub use change::{NotRetried, PreparedPolicy};
+
+use std::sync::Arc;
 
 use pointwork_core::{
     decision::{Absence, Call, Candidate, Choice, Doubt, Event, Incumbent, Newcomer, SettleVerdict, Verdict},
     rules,
 };
 use pointwork_policy::{
-    Engine, Grace, LoadError, LoadReport, Policy, Presence, Settle, SlotLimits, SlotName, SlotStatus, Target,
+    Breaker, Engine, Grace, Policy, Presence, Settle, Slot, SlotLimits, SlotStatus, Target, Trip, TripHook,
 };
+use tokio::sync::broadcast;
 
 use crate::{
     clock::unix_ms,
@@ -21,9 +27,13 @@ pub struct Policies {
     grace: Policy<Grace>,
     presence: Policy<Presence>,
     settle: Policy<Settle>,
+    trips: broadcast::Sender<Trip>,
     grace_ms: u32,
     recheck_ms: u32,
 }
+
+/// Trips that wait for whoever is told of them; a slow listener misses the oldest.
+const TRIPS_WAITING_MAX: usize = 64;
 
 impl Policies {
     /// Slots in which the native rules serve, until a policy is loaded.
@@ -32,11 +42,16 @@ impl Policies {
     /// When the wasm engine cannot start on this machine.
     pub fn new(settings: &PolicyConfig, rpc: &RpcConfig) -> anyhow::Result<Self> {
         let engine = Engine::new()?;
+        let (trips, _) = broadcast::channel(TRIPS_WAITING_MAX);
+        let told = trips.clone();
+        // Nobody listens: then nobody wants to know.
+        let hook: TripHook = Arc::new(move |trip| drop(told.send(trip.clone())));
         Ok(Self {
-            target: Policy::new(&engine, limits(&settings.target)),
-            grace: Policy::new(&engine, limits(&settings.grace)),
-            presence: Policy::new(&engine, limits(&settings.presence)),
-            settle: Policy::new(&engine, limits(&settings.settle)),
+            target: policy(&engine, settings, &settings.target, &hook),
+            grace: policy(&engine, settings, &settings.grace, &hook),
+            presence: policy(&engine, settings, &settings.presence, &hook),
+            settle: policy(&engine, settings, &settings.settle, &hook),
+            trips,
             grace_ms: rpc.grace_ms.get(),
             recheck_ms: rpc.presence_poll_ms.get(),
         })
@@ -76,46 +91,9 @@ impl Policies {
         contract::to_settle(self.settle.decide(&question, native).verdict)
     }
 
-    /// Loads a module with its configuration into a slot. A failure leaves what serves serving; it is logged, counted and
-    /// shown in the slot's status.
-    pub fn load(&self, slot: SlotName, module: &[u8], config: &str) {
-        let loaded = match slot {
-            SlotName::Target => self.target.load(module, config),
-            SlotName::Grace => self.grace.load(module, config),
-            SlotName::Presence => self.presence.load(module, config),
-            SlotName::Settle => self.settle.load(module, config),
-        };
-        match loaded {
-            Ok(LoadReport { changed: false, .. }) => {}
-            Ok(LoadReport { generation, digest, info, .. }) => {
-                metrics::counter!("pointwork_policy_loads_total", "slot" => slot.as_str(), "result" => "ok")
-                    .increment(1);
-                tracing::info!(%slot, generation, %digest, name = info.name, version = info.version, "policy swapped in");
-            }
-            Err(error) => refused(slot, &error),
-        }
-    }
-
-    /// Goes back to the native rule.
-    pub fn unload(&self, slot: SlotName) {
-        match slot {
-            SlotName::Target => self.target.unload(),
-            SlotName::Grace => self.grace.unload(),
-            SlotName::Presence => self.presence.unload(),
-            SlotName::Settle => self.settle.unload(),
-        }
-        tracing::info!(%slot, "no policy: the native rule serves");
-    }
-
-    /// Records that a slot's files are there but could not be read; what serves goes on serving.
-    pub fn note_unreadable(&self, slot: SlotName, message: &str) {
-        let error = match slot {
-            SlotName::Target => self.target.note_unreadable(message),
-            SlotName::Grace => self.grace.note_unreadable(message),
-            SlotName::Presence => self.presence.note_unreadable(message),
-            SlotName::Settle => self.settle.note_unreadable(message),
-        };
-        refused(slot, &error);
+    /// Trips of slots and arms from now on.
+    pub fn trips(&self) -> broadcast::Receiver<Trip> {
+        self.trips.subscribe()
     }
 
     /// Brings the slots' own counters to the metrics: nothing is paid for them in a decision.
@@ -129,6 +107,7 @@ impl Policies {
             for (kind, count) in status.failures {
                 metrics::counter!("pointwork_policy_failures_total", "slot" => slot, "kind" => kind).absolute(count);
             }
+            metrics::counter!("pointwork_policy_trips_total", "slot" => slot).absolute(status.trips);
             metrics::gauge!("pointwork_policy_generation", "slot" => slot).set(status.generation as f64);
             metrics::gauge!("pointwork_policy_loaded", "slot" => slot)
                 .set(f64::from(u8::from(status.source == "wasm")));
@@ -141,9 +120,12 @@ impl Policies {
     }
 }
 
-fn refused(slot: SlotName, error: &LoadError) {
-    metrics::counter!("pointwork_policy_loads_total", "slot" => slot.as_str(), "result" => error.kind()).increment(1);
-    tracing::warn!(%slot, kind = error.kind(), %error, "policy not loaded: what served before, or the native rule, serves");
+fn policy<S: Slot>(engine: &Engine, settings: &PolicyConfig, slot: &SlotConfig, hook: &TripHook) -> Policy<S> {
+    let breaker = Breaker {
+        failures_max: settings.breaker_failures.as_usize(),
+        window_ms: settings.breaker_window_ms.get().into(),
+    };
+    Policy::new(engine, limits(slot)).with_breaker(breaker).with_hook(hook.clone())
 }
 
 fn limits(settings: &SlotConfig) -> SlotLimits {

@@ -98,7 +98,7 @@ impl SlotFiles {
         let read =
             module.and_then(|module| Ok((module, self.read_config(files.1).map_err(|e| (&self.config_file, e))?)));
         match read {
-            Ok((module, config)) => policies.load(self.slot, &module, &config),
+            Ok((module, config)) => drop(policies.load(self.slot, &module, &config)),
             Err((path, error)) => policies.note_unreadable(self.slot, &format!("{}: {error}", path.display())),
         }
     }

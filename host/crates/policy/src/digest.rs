@@ -1,9 +1,10 @@
 //! SHA-256 digests: of a wasm file, and of a generation (contract, wasm, configuration).
 
 use crate::contract::CONTRACT_VERSION;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
+use std::str::FromStr;
 
 /// A SHA-256 digest; displayed and serialized as 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -37,6 +38,28 @@ impl Digest {
     }
 }
 
+/// What is no digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a digest has 64 hexadecimal digits")]
+pub struct NoDigest;
+
+impl FromStr for Digest {
+    type Err = NoDigest;
+
+    fn from_str(text: &str) -> Result<Self, NoDigest> {
+        let digits = text.as_bytes();
+        if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {
+            return Err(NoDigest);
+        }
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            let value = |digit: u8| (digit as char).to_digit(16).unwrap_or_default() as u8;
+            *byte = value(pair[0]) << 4 | value(pair[1]);
+        }
+        Ok(Self(bytes))
+    }
+}
+
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
@@ -55,9 +78,24 @@ impl Serialize for Digest {
     }
 }
 
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Digest;
+    use super::{Digest, NoDigest};
+
+    #[test]
+    fn a_digest_is_read_as_it_is_written() {
+        let digest = Digest::of_wasm(b"ab");
+        assert_eq!(digest.to_string().parse(), Ok(digest));
+        for wrong in ["", "12", &"g".repeat(64), &"é".repeat(32)] {
+            assert_eq!(wrong.parse::<Digest>(), Err(NoDigest), "{wrong}");
+        }
+    }
 
     #[test]
     fn configuration_and_module_both_count() {

@@ -6,6 +6,7 @@ use crate::sandbox::Sandbox;
 use crate::ticker::Ticker;
 use crate::wasi;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use wasmtime::Config;
 use wasmtime::component::Linker;
 
@@ -21,6 +22,7 @@ pub struct Engine {
 struct Shared {
     linker: Linker<Sandbox>,
     background: Background,
+    decisions: AtomicU64,
     /// Without it no deadline would ever come: it lives as long as the engine.
     _ticker: Ticker,
 }
@@ -34,7 +36,12 @@ impl Engine {
         let engine = wasmtime::Engine::new(&settings())?;
         let mut linker = Linker::new(&engine);
         wasi::link(&mut linker)?;
-        let shared = Shared { linker, background: Background::start()?, _ticker: Ticker::start(&engine)? };
+        let shared = Shared {
+            linker,
+            background: Background::start()?,
+            decisions: AtomicU64::new(0),
+            _ticker: Ticker::start(&engine)?,
+        };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -44,6 +51,11 @@ impl Engine {
 
     pub(crate) fn linker(&self) -> &Linker<Sandbox> {
         &self.shared.linker
+    }
+
+    /// The id of one more decision, of whatever slot.
+    pub(crate) fn next_decision(&self) -> u64 {
+        self.shared.decisions.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Work that must not delay a decision; dropped when too much of it waits already.

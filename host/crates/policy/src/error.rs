@@ -65,6 +65,9 @@ pub enum LoadError {
     /// What it says of itself is out of the contract's bounds.
     #[error("describes itself badly: {0}")]
     BadInfo(String),
+    /// The same module with the same configuration was given up before: why.
+    #[error("is in quarantine until it is retried: {0}")]
+    Quarantined(String),
 }
 
 impl LoadError {
@@ -82,8 +85,28 @@ impl LoadError {
             Self::ConfigureRefused(_) => "configure-refused",
             Self::ConfigureFailed(_) => "configure-failed",
             Self::BadInfo(_) => "bad-info",
+            Self::Quarantined(_) => "quarantined",
         }
     }
+}
+
+/// Why nothing was undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum UndoError {
+    /// No earlier generation is kept that never failed too often.
+    #[error("no earlier good generation is kept")]
+    NothingKept,
+}
+
+/// Why an arm was not set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ArmError {
+    /// The slot has as many as it may have.
+    #[error("the slot has {limit} arms already")]
+    TooMany {
+        /// The bound.
+        limit: usize,
+    },
 }
 
 /// Why a decision was answered by the native rule although a policy was loaded.
@@ -103,11 +126,13 @@ pub enum FailureKind {
     PolicyError,
     /// No instance was at hand and none could be made.
     Instantiate,
+    /// An arm that failed too often was not asked.
+    Tripped,
 }
 
 impl FailureKind {
     /// All kinds, in the order of their counters.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Deadline,
         Self::Trap,
         Self::Stack,
@@ -115,6 +140,7 @@ impl FailureKind {
         Self::OutOfBounds,
         Self::PolicyError,
         Self::Instantiate,
+        Self::Tripped,
     ];
 
     /// The stable name of the kind, for metrics and the admin API.
@@ -127,6 +153,7 @@ impl FailureKind {
             Self::OutOfBounds => "out-of-bounds",
             Self::PolicyError => "policy-error",
             Self::Instantiate => "instantiate",
+            Self::Tripped => "tripped",
         }
     }
 }

@@ -7,17 +7,17 @@ use crate::engine::Engine;
 use crate::error::{Failure, FailureKind, LoadError};
 use crate::instance::{Instance, SETUP_DEADLINE_MS};
 use crate::limits::SlotLimits;
+use crate::lock::lock;
 use crate::output::GuestLog;
 use crate::slot::Slot;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 /// How many instances are made before a generation begins to serve.
 const WARM_AT_START: usize = 4;
 
 pub(crate) struct Generation<S: Slot> {
-    /// Grows with each change of what serves the slot.
-    pub(crate) number: u64,
     pub(crate) digest: Digest,
     pub(crate) info: Info,
     pub(crate) log: GuestLog,
@@ -31,9 +31,14 @@ pub(crate) struct Generation<S: Slot> {
     _live: Live,
 }
 
+/// An answer, and how long the guest took for it.
+pub(crate) struct Asked<V> {
+    pub(crate) answer: Result<V, Failure>,
+    pub(crate) cost: Duration,
+}
+
 /// The setup of a generation, before it has a place among the others.
 pub(crate) struct Setup<'a> {
-    pub(crate) number: u64,
     pub(crate) digest: Digest,
     pub(crate) config_json: &'a str,
     pub(crate) limits: SlotLimits,
@@ -50,7 +55,6 @@ impl<S: Slot> Generation<S> {
         let log = GuestLog::new(S::NAME, setup.digest.short());
         let info = describe::<S>(engine, &linked, &setup.limits, &log)?;
         let generation = Self {
-            number: setup.number,
             digest: setup.digest,
             info,
             log,
@@ -63,28 +67,51 @@ impl<S: Slot> Generation<S> {
         };
         let first = generation.configured(SETUP_DEADLINE_MS).map_err(Unready::into_load_error)?;
         generation.put_back(first);
-        for _ in 1..WARM_AT_START.min(setup.limits.instances_max) {
-            let another = generation.configured(SETUP_DEADLINE_MS).map_err(Unready::into_load_error)?;
-            generation.put_back(another);
-        }
+        generation.warm().map_err(Unready::into_load_error)?;
         Ok(generation)
     }
 
-    /// One decision, by a warm instance if there is one.
-    pub(crate) fn ask(self: &Arc<Self>, question: &S::Question) -> Result<S::Verdict, Failure> {
+    /// Makes as many instances as one has that begins to serve.
+    fn warm(&self) -> Result<(), Unready> {
+        for _ in self.idle().len()..WARM_AT_START.min(self.limits.instances_max) {
+            self.put_back(self.configured(SETUP_DEADLINE_MS)?);
+        }
+        Ok(())
+    }
+
+    /// It serves again; meanwhile a decision makes its own instance if need be.
+    pub(crate) fn warm_later(self: &Arc<Self>) {
+        let generation = Arc::clone(self);
+        // One that cannot be made any more is told by the decision that needs it.
+        self.engine.later(move || drop(generation.warm()));
+    }
+
+    /// It serves no more, but may again: one instance is kept.
+    pub(crate) fn put_aside(&self) {
+        let mut idle = self.idle();
+        let kept = idle.len().min(1);
+        let surplus = idle.split_off(kept);
+        drop(idle);
+        self.engine.later(move || drop(surplus));
+    }
+
+    /// One decision, by a warm instance if there is one. `id` is the decision's, for the log.
+    pub(crate) fn ask(self: &Arc<Self>, question: &S::Question, id: u64) -> Asked<S::Verdict> {
         let deadline_ms = self.limits.deadline_ms;
         let warm = self.idle().pop();
-        let mut instance = match warm {
-            Some(instance) => instance,
-            None => self.configured(deadline_ms).map_err(Unready::into_failure)?,
+        let mut instance = match warm.map_or_else(|| self.configured(deadline_ms), Ok) {
+            Ok(instance) => instance,
+            Err(unready) => return Asked { answer: Err(unready.into_failure()), cost: Duration::ZERO },
         };
+        let begun = Instant::now();
         let answer = instance.ask(question, deadline_ms);
-        instance.log_output(&self.log, S::moment(question).now_ms);
+        let cost = begun.elapsed();
+        instance.log_output(&self.log, S::moment(question).now_ms, Some(id));
         match &answer {
             Err(failure) if failure.instance_lost => self.replace(instance),
             _ => self.put_back(instance),
         }
-        answer
+        Asked { answer, cost }
     }
 
     /// A lost instance is freed, and a successor warmed, where no decision waits for it.
@@ -114,13 +141,13 @@ impl<S: Slot> Generation<S> {
         let mut instance =
             Instance::new(&self.engine, &self.linked, &self.limits, deadline_ms).map_err(Unready::Failed)?;
         let configured = instance.configure(&self.config_json, deadline_ms);
-        instance.log_output(&self.log, 0);
+        instance.log_output(&self.log, 0, None);
         configured.map_err(Unready::Failed)?.map_err(Unready::Refused)?;
         Ok(instance)
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Instance<S>>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.idle)
     }
 }
 
@@ -141,7 +168,7 @@ pub(crate) fn describe<S: Slot>(
     let failed = |failure: Failure| Unready::Failed(failure).into_load_error();
     let mut instance = Instance::<S>::new(engine, linked, limits, SETUP_DEADLINE_MS).map_err(failed)?;
     let info = instance.describe();
-    instance.log_output(log, 0);
+    instance.log_output(log, 0, None);
     let info = info.map_err(failed)?;
     info.check().map_err(LoadError::BadInfo)?;
     Ok(info)

@@ -80,11 +80,11 @@ impl<S: Slot> Instance<S> {
         }
     }
 
-    /// Logs what it has printed since the last time.
-    pub(crate) fn log_output(&mut self, log: &GuestLog, now_ms: u64) {
+    /// Logs what it has printed since the last time; `decision`: the id of the one meanwhile.
+    pub(crate) fn log_output(&mut self, log: &GuestLog, now_ms: u64, decision: Option<u64>) {
         let output = &mut self.store.data_mut().output;
         if !output.is_empty() {
-            log.emit(output, now_ms);
+            log.emit(output, now_ms, decision);
         }
     }
 }

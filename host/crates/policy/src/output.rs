@@ -1,5 +1,6 @@
 //! What a guest prints: captured during a call, logged after it, bounded in both places.
 
+use crate::lock::lock;
 use crate::slot::SlotName;
 use std::sync::{Mutex, PoisonError};
 
@@ -76,22 +77,23 @@ impl GuestLog {
         Self { slot, digest, window: Mutex::default(), failures: Mutex::default() }
     }
 
-    /// Logs what a call printed and empties it: stdout at level info, stderr at warn. `now_ms` is the call's moment.
-    pub(crate) fn emit(&self, captured: &mut Captured, now_ms: u64) {
+    /// Logs what a call printed and empties it: stdout at level info, stderr at warn. `now_ms` is the call's moment,
+    /// `decision` its id, unless it was a setup.
+    pub(crate) fn emit(&self, captured: &mut Captured, now_ms: u64, decision: Option<u64>) {
         let (slot, digest) = (self.slot.as_str(), self.digest.as_str());
         for line in printable_lines(&captured.stdout) {
             if self.admit(now_ms) {
-                tracing::info!(target: "pointwork::policy", slot, digest, "{line}");
+                tracing::info!(target: "pointwork::policy", slot, digest, decision, "{line}");
             }
         }
         for line in printable_lines(&captured.stderr) {
             if self.admit(now_ms) {
-                tracing::warn!(target: "pointwork::policy", slot, digest, "{line}");
+                tracing::warn!(target: "pointwork::policy", slot, digest, decision, "{line}");
             }
         }
         if captured.dropped_bytes > 0 && self.admit(now_ms) {
             let dropped_bytes = captured.dropped_bytes;
-            tracing::warn!(target: "pointwork::policy", slot, digest, dropped_bytes, "the policy printed too much in one call");
+            tracing::warn!(target: "pointwork::policy", slot, digest, decision, dropped_bytes, "the policy printed too much in one call");
         }
         captured.stdout.clear();
         captured.stderr.clear();
@@ -99,19 +101,19 @@ impl GuestLog {
     }
 
     /// Logs a failed decision, one a second: a policy that always fails fails the same way each time.
-    pub(crate) fn failure(&self, kind: &str, message: &str, now_ms: u64) {
-        let mut window = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn failure(&self, kind: &str, message: &str, now_ms: u64, decision: u64) {
+        let mut window = lock(&self.failures);
         let (admitted, _) = window.admit(now_ms / 1000, FAILURES_PER_SECOND);
         drop(window);
         if admitted {
             let (slot, digest) = (self.slot.as_str(), self.digest.as_str());
-            tracing::warn!(target: "pointwork::policy", slot, digest, kind, "decision failed: {message}");
+            tracing::warn!(target: "pointwork::policy", slot, digest, decision, kind, "decision failed: {message}");
         }
     }
 
     /// Whether one more line may be logged; says how many were not, once the second is over.
     fn admit(&self, now_ms: u64) -> bool {
-        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut window = lock(&self.window);
         let (admitted, missed) = window.admit(now_ms / 1000, LINES_PER_SECOND);
         drop(window);
         self.say_missed(missed);

@@ -1,58 +1,68 @@
 //! What serves one slot: a policy that can be swapped at any time, and the native rule behind it.
 
+mod back;
+mod decide;
+
+use crate::arms::Arms;
+use crate::breaker::{Breaker, Failures, TripHook};
 use crate::component::{check, check_bytes};
 use crate::contract::Info;
 use crate::digest::Digest;
 use crate::engine::Engine;
-use crate::error::{Failure, FailureKind, LoadError};
+use crate::error::{ArmError, LoadError};
 use crate::generation::{Generation, Setup};
+use crate::history::{History, Kept, Standing};
 use crate::limits::SlotLimits;
+use crate::lock::lock;
 use crate::slot::Slot;
-use crate::status::{Counters, DecisionFailure, LoadFailure, SlotStatus, unix_ms};
+use crate::status::{Counters, DecisionFailure, KeptStatus, LoadFailure, SlotStatus, unix_ms};
 use arc_swap::ArcSwapOption;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
-/// The policy of one slot. Decisions are answered without a lock that a load could hold; loads come one after the other.
+/// The policy of one slot. Decisions are answered without a lock that a load could hold.
 pub struct Policy<S: Slot> {
     engine: Engine,
     limits: SlotLimits,
-    active: ArcSwapOption<Generation<S>>,
+    breaker: Breaker,
+    hook: Option<TripHook>,
+    active: ArcSwapOption<Active<S>>,
+    arms: Arms<S>,
     counters: Counters,
     live: Arc<AtomicUsize>,
     last_failure: Mutex<Option<DecisionFailure>>,
     last_load_error: Mutex<Option<LoadFailure>>,
-    /// Held while a load works: what serves is changed by one at a time.
-    serving: Mutex<Serving>,
-    /// A copy of `serving` for the report, which must not wait for a compilation.
-    shown: Mutex<Serving>,
+    /// Held while a load works: one after the other.
+    loading: Mutex<()>,
+    /// Held while what serves is changed, never while a guest runs or is compiled.
+    history: Mutex<History<S>>,
 }
 
-/// A decision and who made it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Decision<V> {
-    /// What to do.
-    pub verdict: V,
-    /// Whose verdict it is.
-    pub by: By,
+/// A generation in its place.
+struct Active<S: Slot> {
+    number: u64,
+    generation: Arc<Generation<S>>,
+    failures: Failures,
 }
 
-/// Who made a decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
-    /// The policy.
-    Wasm {
-        /// Number of its generation.
-        generation: u64,
-    },
-    /// The native rule.
-    Native {
-        /// Why it was not the policy's; `None` when none is loaded.
-        reason: Option<FailureKind>,
-    },
+/// A policy that was compiled, checked, configured and warmed, and serves nothing yet.
+pub struct Prepared<S: Slot> {
+    generation: Generation<S>,
 }
 
-/// A load that went well.
+impl<S: Slot> Prepared<S> {
+    /// Digest of module, configuration and contract.
+    pub fn digest(&self) -> Digest {
+        self.generation.digest
+    }
+
+    /// What the policy says of itself.
+    pub fn info(&self) -> &Info {
+        &self.generation.info
+    }
+}
+
+/// What serves after a change that went well.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadReport {
     /// False when the very same generation is serving already.
@@ -65,48 +75,35 @@ pub struct LoadReport {
     pub info: Info,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Serving {
-    generation: u64,
-    since_ms: u64,
-}
-
 impl<S: Slot> Policy<S> {
     /// A slot that the native rule serves until a policy is loaded.
     pub fn new(engine: &Engine, limits: SlotLimits) -> Self {
-        let serving = Serving { generation: 0, since_ms: unix_ms() };
         Self {
             engine: engine.clone(),
             limits,
+            breaker: Breaker::default(),
+            hook: None,
             active: ArcSwapOption::empty(),
+            arms: Arms::default(),
             counters: Counters::default(),
             live: Arc::default(),
             last_failure: Mutex::default(),
             last_load_error: Mutex::default(),
-            serving: Mutex::new(serving),
-            shown: Mutex::new(serving),
+            loading: Mutex::default(),
+            history: Mutex::new(History::new(unix_ms())),
         }
     }
 
-    /// Decides: by the policy if one is loaded and answers within its deadline and the contract's bounds, else by `native`.
-    ///
-    /// Synchronous, for any thread, an async worker included: it never waits longer than the deadline (twice that when an
-    /// instance has to be made first), and no guest can make it panic.
-    pub fn decide(&self, question: &S::Question, native: impl FnOnce() -> S::Verdict) -> Decision<S::Verdict> {
-        self.counters.calls.fetch_add(1, Ordering::Relaxed);
-        let active = self.active.load();
-        let reason = match &*active {
-            None => None,
-            Some(generation) => match generation.ask(question) {
-                Ok(verdict) => {
-                    let generation = generation.number;
-                    return Decision { verdict, by: By::Wasm { generation } };
-                }
-                Err(failure) => Some(self.note_failure(generation, failure, S::moment(question).now_ms)),
-            },
-        };
-        self.counters.native.fetch_add(1, Ordering::Relaxed);
-        Decision { verdict: native(), by: By::Native { reason } }
+    /// With another breaker than the default one.
+    #[must_use]
+    pub fn with_breaker(self, breaker: Breaker) -> Self {
+        Self { breaker, ..self }
+    }
+
+    /// With somebody who is told of every trip.
+    #[must_use]
+    pub fn with_hook(self, hook: TripHook) -> Self {
+        Self { hook: Some(hook), ..self }
     }
 
     /// Loads a policy: checks it in every way, warms it, and switches to it last. Takes as long as a compilation: not for an
@@ -115,11 +112,53 @@ impl<S: Slot> Policy<S> {
     /// # Errors
     /// See [`LoadError`]; it is kept for [`Policy::status`] too.
     pub fn load(&self, wasm: &[u8], config_json: &str) -> Result<LoadReport, LoadError> {
-        let mut serving = lock(&self.serving);
+        self.load_as(wasm, config_json, Standing::Newest)
+    }
+
+    /// As [`Policy::load`], of what is not the newest: a good one that was kept elsewhere. Then the last load's error stays.
+    ///
+    /// # Errors
+    /// As [`Policy::load`].
+    pub fn load_as(&self, wasm: &[u8], config_json: &str, standing: Standing) -> Result<LoadReport, LoadError> {
+        let _loading = lock(&self.loading);
         let digest = Digest::of_generation(wasm, config_json);
-        let loaded = self.load_generation(&mut serving, wasm, config_json, digest);
-        *lock(&self.last_load_error) = loaded.as_ref().err().map(|error| LoadFailure::new(error, Some(digest)));
+        let loaded = match self.serving_already(&digest) {
+            Some(report) => Ok(report),
+            None => self.prepare(wasm, config_json).and_then(|prepared| self.switch_as(prepared, standing)),
+        };
+        if standing == Standing::Newest {
+            self.note_load(digest, loaded.as_ref().err());
+        }
         loaded
+    }
+
+    /// Everything of a load but the switch; several may be prepared at once. An error is for the caller alone.
+    ///
+    /// # Errors
+    /// See [`LoadError`].
+    pub fn prepare(&self, wasm: &[u8], config_json: &str) -> Result<Prepared<S>, LoadError> {
+        check_bytes(wasm)?;
+        let digest = Digest::of_generation(wasm, config_json);
+        self.refuse_quarantined(&digest)?;
+        let checked = check(&self.engine, wasm)?;
+        if checked.slot != S::NAME {
+            return Err(LoadError::WrongWorld { found: checked.slot.world(), wanted: S::NAME.world() });
+        }
+        let setup = Setup { digest, config_json, limits: self.limits, live: &self.live };
+        Ok(Prepared { generation: Generation::set_up(&self.engine, &checked, &setup)? })
+    }
+
+    /// Has a prepared policy serve the slot; decisions under way end in the one before, which is kept for [`Policy::undo`].
+    ///
+    /// # Errors
+    /// [`LoadError::Quarantined`] when it was quarantined since it was prepared.
+    pub fn switch(&self, prepared: Prepared<S>) -> Result<LoadReport, LoadError> {
+        self.switch_as(prepared, Standing::Newest)
+    }
+
+    /// The last load of a policy failed, or went well: kept for [`Policy::status`]. [`Policy::load`] does it itself.
+    pub fn note_load(&self, digest: Digest, error: Option<&LoadError>) {
+        *lock(&self.last_load_error) = error.map(|error| LoadFailure::new(error, Some(digest)));
     }
 
     /// The policy's file could not be read: kept for [`Policy::status`], what serves goes on serving.
@@ -129,81 +168,132 @@ impl<S: Slot> Policy<S> {
         error
     }
 
-    /// Back to the native rule.
+    /// Back to the native rule; what served is kept for [`Policy::undo`].
     pub fn unload(&self) {
-        let mut serving = lock(&self.serving);
-        if self.active.load().is_some() {
-            self.switch(&mut serving, None);
+        let mut history = lock(&self.history);
+        if let Some(active) = self.activate(&mut history, None, Standing::Newest) {
+            history.keep(active);
         }
+        history.undone.clear();
         *lock(&self.last_load_error) = None;
+    }
+
+    /// Has a prepared policy answer beside what serves, in place of an arm of that name.
+    ///
+    /// # Errors
+    /// When the slot has [`ARMS_MAX`](crate::ARMS_MAX) others.
+    pub fn set_arm(&self, arm: Arc<str>, prepared: Prepared<S>) -> Result<(), ArmError> {
+        self.arms.set(arm, prepared.generation)
+    }
+
+    /// Takes an arm away; whether it was there.
+    pub fn clear_arm(&self, arm: &str) -> bool {
+        self.arms.clear(arm)
     }
 
     /// The report for the admin API. Never waits for a load.
     pub fn status(&self) -> SlotStatus {
+        let history = lock(&self.history);
         let active = self.active.load_full();
-        let shown = *lock(&self.shown);
+        let kept = history.kept.iter().map(KeptStatus::of).collect();
+        let idle = history.kept.iter().filter(|kept| Arc::strong_count(&kept.generation) == 1).count();
         SlotStatus {
             slot: S::NAME,
             source: if active.is_some() { "wasm" } else { "native" },
-            info: active.as_ref().map(|generation| generation.info.clone()),
-            digest: active.as_ref().map(|generation| generation.digest),
-            generation: shown.generation,
-            since_ms: shown.since_ms,
+            info: active.as_ref().map(|active| active.generation.info.clone()),
+            digest: active.as_ref().map(|active| active.generation.digest),
+            generation: history.number,
+            since_ms: history.since_ms,
             calls: self.counters.calls.load(Ordering::Relaxed),
             native: self.counters.native.load(Ordering::Relaxed),
             failures: self.counters.failures(),
             last_load_error: lock(&self.last_load_error).clone(),
             last_failure: lock(&self.last_failure).clone(),
-            live_generations: self.live.load(Ordering::Relaxed),
+            live_generations: self.live.load(Ordering::Relaxed).saturating_sub(idle),
+            undone: history.standing == Standing::Undone,
+            last_good: history.standing == Standing::LastGood,
+            trips: history.trips,
+            kept,
+            quarantined: history.quarantined.clone(),
+            arms: self.arms.status(),
         }
     }
 
-    fn load_generation(
-        &self,
-        serving: &mut Serving,
-        wasm: &[u8],
-        config_json: &str,
-        digest: Digest,
-    ) -> Result<LoadReport, LoadError> {
-        check_bytes(wasm)?;
-        if let Some(active) = &*self.active.load()
-            && active.digest == digest
-        {
+    fn serving_already(&self, digest: &Digest) -> Option<LoadReport> {
+        let history = lock(&self.history);
+        let active = self.active.load();
+        let active = active.as_ref().filter(|active| active.generation.digest == *digest)?;
+        drop(history);
+        Some(report(active, false))
+    }
+
+    fn switch_as(&self, prepared: Prepared<S>, standing: Standing) -> Result<LoadReport, LoadError> {
+        let mut history = lock(&self.history);
+        let digest = prepared.digest();
+        if let Some(quarantined) = history.quarantine_of(&digest) {
+            return Err(LoadError::Quarantined(quarantined.why.clone()));
+        }
+        if let Some(active) = self.active.load().as_ref().filter(|active| active.generation.digest == digest) {
             return Ok(report(active, false));
         }
-        let checked = check(&self.engine, wasm)?;
-        if checked.slot != S::NAME {
-            return Err(LoadError::WrongWorld { found: checked.slot.world(), wanted: S::NAME.world() });
+        history.forget(&digest);
+        if standing == Standing::Newest {
+            history.undone.clear();
         }
-        let setup =
-            Setup { number: serving.generation + 1, digest, config_json, limits: self.limits, live: &self.live };
-        let generation = Arc::new(Generation::set_up(&self.engine, &checked, &setup)?);
-        let report = report(&generation, true);
-        self.switch(serving, Some(generation));
-        Ok(report)
+        let next = Arc::new(prepared.generation);
+        if let Some(before) = self.activate(&mut history, Some(Arc::clone(&next)), standing) {
+            history.keep(before);
+        }
+        Ok(LoadReport { changed: true, generation: history.number, digest, info: next.info.clone() })
     }
 
-    fn switch(&self, serving: &mut Serving, next: Option<Arc<Generation<S>>>) {
-        serving.generation += 1;
-        serving.since_ms = unix_ms();
-        *lock(&self.shown) = *serving;
-        self.active.store(next);
+    fn refuse_quarantined(&self, digest: &Digest) -> Result<(), LoadError> {
+        match lock(&self.history).quarantine_of(digest) {
+            Some(quarantined) => Err(LoadError::Quarantined(quarantined.why.clone())),
+            None => Ok(()),
+        }
     }
 
-    fn note_failure(&self, generation: &Generation<S>, failure: Failure, now_ms: u64) -> FailureKind {
-        let kind = failure.kind;
-        self.counters.count_failure(kind);
-        generation.log.failure(kind.as_str(), &failure.message, now_ms);
-        *lock(&self.last_failure) = Some(DecisionFailure::new(failure, now_ms, generation.number));
-        kind
+    /// Changes what serves, and gives what served until now.
+    fn activate(
+        &self,
+        history: &mut History<S>,
+        next: Option<Arc<Generation<S>>>,
+        standing: Standing,
+    ) -> Option<Kept<S>> {
+        let active = self.active.load_full();
+        let since_ms = history.since_ms;
+        history.standing = standing;
+        if active.is_none() && next.is_none() {
+            return None;
+        }
+        history.number += 1;
+        history.since_ms = unix_ms();
+        let number = history.number;
+        self.active
+            .store(next.map(|generation| Arc::new(Active { number, generation, failures: Failures::default() })));
+        active.map(|active| Kept {
+            generation: Arc::clone(&active.generation),
+            number: active.number,
+            since_ms,
+            tripped: false,
+        })
     }
 }
 
-fn report<S: Slot>(generation: &Generation<S>, changed: bool) -> LoadReport {
-    LoadReport { changed, generation: generation.number, digest: generation.digest, info: generation.info.clone() }
+fn report<S: Slot>(active: &Active<S>, changed: bool) -> LoadReport {
+    let generation = &active.generation;
+    LoadReport { changed, generation: active.number, digest: generation.digest, info: generation.info.clone() }
 }
 
-/// A panic in one of these short sections leaves nothing half-done.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+impl KeptStatus {
+    fn of<S: Slot>(kept: &Kept<S>) -> Self {
+        Self {
+            generation: kept.number,
+            digest: kept.generation.digest,
+            info: kept.generation.info.clone(),
+            since_ms: kept.since_ms,
+            tripped: kept.tripped,
+        }
+    }
 }

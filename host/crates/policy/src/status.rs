@@ -1,8 +1,10 @@
 //! What is known of a slot: counters, the last errors, and the report for the admin API.
 
+use crate::arms::ArmStatus;
 use crate::contract::Info;
 use crate::digest::Digest;
 use crate::error::{Failure, FailureKind, LoadError};
+use crate::history::Quarantined;
 use crate::slot::SlotName;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -35,8 +37,36 @@ pub struct SlotStatus {
     pub last_load_error: Option<LoadFailure>,
     /// The last failed decision.
     pub last_failure: Option<DecisionFailure>,
-    /// Generations not yet dropped, the serving one included.
+    /// Generations in use: what serves, arms, and those in which calls are still under way.
     pub live_generations: usize,
+    /// An operator went back to what serves.
+    pub undone: bool,
+    /// What serves is the last good generation: what was loaded after it is bad.
+    pub last_good: bool,
+    /// How often what served was given up for its failures.
+    pub trips: u64,
+    /// Generations that served before, newest first.
+    pub kept: Vec<KeptStatus>,
+    /// What no load takes until it is retried, oldest first.
+    pub quarantined: Vec<Quarantined>,
+    /// What answers beside it.
+    pub arms: Vec<ArmStatus>,
+}
+
+/// A generation that served before and can serve again.
+#[derive(Debug, Clone, Serialize)]
+pub struct KeptStatus {
+    /// Its number when it served.
+    pub generation: u64,
+    /// Its digest.
+    pub digest: Digest,
+    /// What the policy says of itself.
+    #[serde(flatten)]
+    pub info: Info,
+    /// When it began to serve, in milliseconds since the Unix epoch.
+    pub since_ms: u64,
+    /// It was given up for its failures: no way back leads to it.
+    pub tripped: bool,
 }
 
 /// A load that failed.

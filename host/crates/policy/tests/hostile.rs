@@ -6,7 +6,7 @@ mod guest;
 
 use guest::{Guest, pick, questions};
 use pointwork_policy::target::Choice;
-use pointwork_policy::{By, Engine, FailureKind, Policy, SlotLimits, SlotStatus, Target};
+use pointwork_policy::{Breaker, By, Engine, FailureKind, Policy, SlotLimits, SlotStatus, Target};
 use std::time::{Duration, Instant};
 
 fn policy(guest: &Guest) -> Policy<Target> {
@@ -72,7 +72,9 @@ fn an_answer_that_is_no_variant_is_a_failure() {
 #[test]
 fn after_a_trap_the_next_decision_is_the_policys_again() {
     let body = format!("(if (i32.eq (local.get $count) (i32.const 1)) (then unreachable)) {}", pick("i32.const 0"));
-    let policy = policy(&Guest::target(body));
+    let policy = Policy::<Target>::new(&Engine::new().unwrap(), SlotLimits::default())
+        .with_breaker(Breaker { failures_max: 51, window_ms: 1_000 });
+    policy.load(&Guest::target(body).wasm(), "{}").unwrap();
     for _ in 0..50 {
         let bad = policy.decide(&questions::target(1), || Choice::Reject);
         assert_eq!(bad.by, By::Native { reason: Some(FailureKind::Trap) });

@@ -32,19 +32,24 @@ fn decide_in_worker(guest: Guest) -> (Decision<Choice>, Option<String>, String) 
 fn a_guest_that_prints_and_returns() {
     let (decision, _, log) =
         decide_in_worker(Guest::target(format!("call $say {}", pick("i32.const 1"))).says("weighed two"));
-    assert_eq!(decision, Decision { verdict: Choice::Pick(1), by: By::Wasm { generation: 1 } });
+    assert_eq!((decision.verdict, decision.by), (Choice::Pick(1), By::Wasm { generation: 1 }));
     let line = log.lines().find(|line| line.contains("weighed two")).expect("logged");
-    assert!(
-        line.contains("WARN pointwork::policy") && line.contains("slot=\"target\"") && line.contains("digest="),
-        "{line}"
-    );
+    let digest = decision.digest.expect("a policy decided").short();
+    for part in [
+        "WARN pointwork::policy",
+        "slot=\"target\"",
+        &format!("digest=\"{digest}\""),
+        &format!("decision={}", decision.id),
+    ] {
+        assert!(line.contains(part), "{part} in {line}");
+    }
 }
 
 #[test]
 fn a_guest_that_panics_with_a_message() {
     let (decision, failure, log) =
         decide_in_worker(Guest::target("call $say unreachable").says("panicked: no such field"));
-    assert_eq!(decision, Decision { verdict: Choice::Reject, by: By::Native { reason: Some(FailureKind::Trap) } });
+    assert_eq!((decision.verdict, decision.by), (Choice::Reject, By::Native { reason: Some(FailureKind::Trap) }));
     assert!(failure.expect("kept").contains("panicked: no such field"));
     assert!(log.contains("panicked: no such field"), "{log}");
 }

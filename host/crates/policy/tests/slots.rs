@@ -6,23 +6,23 @@ mod guest;
 
 use guest::{Guest, POLICY_ERROR, questions};
 use pointwork_policy::{
-    By, Decision, Engine, FailureKind, Grace, Policy, Presence, Settle, Slot, SlotLimits, Target, presence, settle,
-    target,
+    By, Engine, FailureKind, Grace, Policy, Presence, Settle, Slot, SlotLimits, Target, presence, settle, target,
 };
 
 /// What a guest answers; the native rule answers `native`.
-fn decide<S: Slot>(guest: &Guest, question: &S::Question, native: S::Verdict) -> Decision<S::Verdict> {
+fn decide<S: Slot>(guest: &Guest, question: &S::Question, native: S::Verdict) -> (S::Verdict, By) {
     let policy = Policy::<S>::new(&Engine::new().unwrap(), SlotLimits::default());
     policy.load(&guest.wasm(), "{}").unwrap();
-    policy.decide(question, || native)
+    let decision = policy.decide(question, || native);
+    (decision.verdict, decision.by)
 }
 
-fn by_policy<V>(verdict: V) -> Decision<V> {
-    Decision { verdict, by: By::Wasm { generation: 1 } }
+fn by_policy<V>(verdict: V) -> (V, By) {
+    (verdict, By::Wasm { generation: 1 })
 }
 
-fn by_native<V>(verdict: V, reason: FailureKind) -> Decision<V> {
-    Decision { verdict, by: By::Native { reason: Some(reason) } }
+fn by_native<V>(verdict: V, reason: FailureKind) -> (V, By) {
+    (verdict, By::Native { reason: Some(reason) })
 }
 
 #[test]

@@ -1,0 +1,160 @@
+//! Policies that answer beside the one that serves the slot: the arms of an experiment, and shadows.
+
+use crate::breaker::{Breaker, Failures};
+use crate::contract::Info;
+use crate::digest::Digest;
+use crate::error::{ArmError, FailureKind};
+use crate::generation::{Asked, Generation};
+use crate::lock::lock;
+use crate::slot::Slot;
+use crate::status::{Counters, DecisionFailure};
+use arc_swap::ArcSwap;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// How many arms a slot may have.
+pub const ARMS_MAX: usize = 16;
+
+/// An arm in the slot's report.
+#[derive(Debug, Clone, Serialize)]
+pub struct ArmStatus {
+    /// Its name.
+    pub arm: String,
+    /// Its generation.
+    pub digest: Digest,
+    /// What the policy says of itself.
+    #[serde(flatten)]
+    pub info: Info,
+    /// Questions it was asked, as a shadow too, since it was set.
+    pub calls: u64,
+    /// Those that it did not answer, by kind.
+    pub failures: BTreeMap<&'static str, u64>,
+    /// The last failure.
+    pub last_failure: Option<DecisionFailure>,
+    /// It failed too often and is asked no more: the native rule answers for it.
+    pub tripped: bool,
+}
+
+pub(crate) struct Arm<S: Slot> {
+    pub(crate) name: Arc<str>,
+    pub(crate) generation: Arc<Generation<S>>,
+    failures: Failures,
+    tripped: AtomicBool,
+    counters: Counters,
+    last_failure: Mutex<Option<DecisionFailure>>,
+}
+
+/// How an arm answered.
+pub(crate) struct Answered<V> {
+    pub(crate) verdict: Result<V, FailureKind>,
+    pub(crate) cost: Duration,
+    /// Set once: by the failure that was one too many.
+    pub(crate) trip: Option<String>,
+}
+
+impl<S: Slot> Arm<S> {
+    fn new(name: Arc<str>, generation: Generation<S>) -> Self {
+        Self {
+            name,
+            generation: Arc::new(generation),
+            failures: Failures::default(),
+            tripped: AtomicBool::new(false),
+            counters: Counters::default(),
+            last_failure: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn ask(&self, question: &S::Question, id: u64, breaker: &Breaker) -> Answered<S::Verdict> {
+        self.counters.calls.fetch_add(1, Ordering::Relaxed);
+        if self.tripped.load(Ordering::Relaxed) {
+            self.counters.count_failure(FailureKind::Tripped);
+            return Answered { verdict: Err(FailureKind::Tripped), cost: Duration::ZERO, trip: None };
+        }
+        let Asked { answer, cost } = self.generation.ask(question, id);
+        let (verdict, trip) = match answer {
+            Ok(verdict) => (Ok(verdict), None),
+            Err(failure) => {
+                let (kind, now_ms) = (failure.kind, S::moment(question).now_ms);
+                self.counters.count_failure(kind);
+                self.generation.log.failure(kind.as_str(), &failure.message, now_ms, id);
+                let too_many = self.failures.note(now_ms, breaker) && !self.tripped.swap(true, Ordering::Relaxed);
+                let trip = too_many.then(|| breaker.words(&failure));
+                *lock(&self.last_failure) = Some(DecisionFailure::new(failure, now_ms, 0));
+                (Err(kind), trip)
+            }
+        };
+        Answered { verdict, cost, trip }
+    }
+
+    fn status(&self) -> ArmStatus {
+        ArmStatus {
+            arm: self.name.to_string(),
+            digest: self.generation.digest,
+            info: self.generation.info.clone(),
+            calls: self.counters.calls.load(Ordering::Relaxed),
+            failures: self.counters.failures(),
+            last_failure: lock(&self.last_failure).clone(),
+            tripped: self.tripped.load(Ordering::Relaxed),
+        }
+    }
+}
+
+type ByName<S> = BTreeMap<Arc<str>, Arc<Arm<S>>>;
+
+/// The arms of one slot: read by decisions without a lock.
+pub(crate) struct Arms<S: Slot> {
+    by_name: ArcSwap<ByName<S>>,
+    /// Held while the map is copied and replaced.
+    changing: Mutex<()>,
+}
+
+impl<S: Slot> Default for Arms<S> {
+    fn default() -> Self {
+        Self { by_name: ArcSwap::from_pointee(BTreeMap::new()), changing: Mutex::default() }
+    }
+}
+
+impl<S: Slot> Arms<S> {
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<Arm<S>>> {
+        self.by_name.load().get(name).cloned()
+    }
+
+    pub(crate) fn set(&self, name: Arc<str>, generation: Generation<S>) -> Result<(), ArmError> {
+        self.change(|arms| {
+            if arms.len() >= ARMS_MAX && !arms.contains_key(&name) {
+                return Err(ArmError::TooMany { limit: ARMS_MAX });
+            }
+            arms.insert(Arc::clone(&name), Arc::new(Arm::new(name, generation)));
+            Ok(())
+        })
+    }
+
+    pub(crate) fn clear(&self, name: &str) -> bool {
+        self.change(|arms| arms.remove(name).is_some())
+    }
+
+    /// Arms of this digest are asked again; whether there was one that was not.
+    pub(crate) fn retry(&self, digest: &Digest) -> bool {
+        let arms = self.by_name.load();
+        let of_digest = arms.values().filter(|arm| arm.generation.digest == *digest);
+        of_digest.fold(false, |any, arm| {
+            arm.failures.clear();
+            arm.tripped.swap(false, Ordering::Relaxed) || any
+        })
+    }
+
+    pub(crate) fn status(&self) -> Vec<ArmStatus> {
+        self.by_name.load().values().map(|arm| arm.status()).collect()
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut ByName<S>) -> T) -> T {
+        let _changing = lock(&self.changing);
+        let mut arms = ByName::clone(&self.by_name.load());
+        let changed = change(&mut arms);
+        self.by_name.store(Arc::new(arms));
+        changed
+    }
+}

@@ -1,0 +1,245 @@
+//! A generation that fails too often is given up for the last good one; every decision is answered meanwhile.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod guest;
+
+use guest::{Guest, pick, questions};
+use pointwork_policy::target::{Choice, Question};
+use pointwork_policy::{
+    Breaker, By, Digest, Engine, FailureKind, LoadError, Policy, SlotLimits, Target, Trip, UndoError,
+};
+use std::sync::{Arc, Mutex};
+
+const NATIVE: Choice = Choice::Pick(7);
+
+/// Traps when there is one candidate, else picks this index. Each index makes another module.
+fn moody(index: u32) -> Guest {
+    let trap = "(if (i32.eq (local.get $count) (i32.const 1)) (then unreachable))";
+    Guest::target(format!("{trap} {}", pick(&format!("i32.const {index}"))))
+}
+
+/// A question at this moment; a bad one makes the moody guests trap.
+fn question(now_ms: u64, is_bad: bool) -> Question {
+    let mut question = questions::target(if is_bad { 1 } else { 5 });
+    question.at.now_ms = now_ms;
+    question
+}
+
+struct Bench {
+    policy: Policy<Target>,
+    trips: Arc<Mutex<Vec<Trip>>>,
+}
+
+impl Bench {
+    /// Three failures within a second are too many.
+    fn new() -> Self {
+        let trips = Arc::<Mutex<Vec<Trip>>>::default();
+        let told = trips.clone();
+        let policy = Policy::new(&Engine::new().unwrap(), SlotLimits::default())
+            .with_breaker(Breaker { failures_max: 3, window_ms: 1_000 })
+            .with_hook(Arc::new(move |trip| told.lock().unwrap().push(trip.clone())));
+        Self { policy, trips }
+    }
+
+    fn load(&self, index: u32) -> Digest {
+        self.policy.load(&moody(index).wasm(), "{}").unwrap().digest
+    }
+
+    fn bad(&self, now_ms: u64) {
+        let decision = self.policy.decide(&question(now_ms, true), || NATIVE);
+        assert_eq!(decision.verdict, NATIVE);
+        assert!(matches!(decision.by, By::Native { .. }), "{decision:?}");
+    }
+
+    fn trip(&self) {
+        (0..3).for_each(|now_ms| self.bad(now_ms));
+    }
+
+    /// What a good question is answered; `None`: by the native rule.
+    fn answers(&self) -> Option<u32> {
+        match self.policy.decide(&question(0, false), || NATIVE) {
+            decision if decision.by == (By::Native { reason: None }) => None,
+            decision => match decision.verdict {
+                Choice::Pick(index) => Some(index),
+                Choice::Reject => panic!("{decision:?}"),
+            },
+        }
+    }
+
+    fn trips(&self) -> Vec<Digest> {
+        self.trips.lock().unwrap().iter().map(|trip| trip.digest).collect()
+    }
+}
+
+#[test]
+fn failures_over_a_longer_time_than_the_window_are_borne() {
+    let bench = Bench::new();
+    bench.load(0);
+    for step in 0..100 {
+        bench.bad(step * 500);
+    }
+    assert_eq!((bench.trips().len(), bench.answers()), (0, Some(0)));
+    bench.bad(99 * 500 + 1);
+    assert_eq!((bench.trips().len(), bench.answers()), (1, None));
+}
+
+#[test]
+fn the_one_too_many_is_answered_and_the_last_good_generation_is_back() {
+    let bench = Bench::new();
+    let good = bench.load(0);
+    let bad = bench.load(1);
+    assert_eq!(bench.answers(), Some(1));
+    bench.trip();
+    assert_eq!(bench.answers(), Some(0));
+    let status = bench.policy.status();
+    assert_eq!((status.digest, status.last_good, status.undone, status.generation), (Some(good), true, false, 3));
+    assert_eq!((status.trips, status.failures.get("trap")), (1, Some(&3)));
+    let quarantined = &status.quarantined[0];
+    assert_eq!((quarantined.digest, quarantined.at), (bad, 2));
+    assert!(quarantined.why.contains("3 times within 1000 ms") && quarantined.why.contains("trap"), "{quarantined:?}");
+    assert_eq!(status.kept.iter().map(|kept| (kept.digest, kept.tripped)).collect::<Vec<_>>(), [(bad, true)]);
+    let told = bench.trips.lock().unwrap().clone();
+    assert_eq!(told.len(), 1);
+    assert_eq!(
+        (told[0].digest, told[0].kind, told[0].serves, &told[0].arm),
+        (bad, FailureKind::Trap, Some(good), &None)
+    );
+}
+
+#[test]
+fn without_a_good_one_the_native_rule_serves() {
+    let bench = Bench::new();
+    bench.load(0);
+    bench.trip();
+    assert_eq!(bench.answers(), None);
+    let status = bench.policy.status();
+    assert_eq!((status.source, status.last_good), ("native", false));
+    assert_eq!(bench.policy.undo(), Err(UndoError::NothingKept), "what tripped is no way back");
+}
+
+#[test]
+fn what_is_quarantined_is_loaded_after_a_retry_only() {
+    let bench = Bench::new();
+    bench.load(0);
+    let prepared = bench.policy.prepare(&moody(1).wasm(), "{}").unwrap();
+    let bad = bench.load(1);
+    bench.trip();
+    let refused = bench.policy.load(&moody(1).wasm(), "{}").unwrap_err();
+    assert!(matches!(&refused, LoadError::Quarantined(why) if why.contains("trap")), "{refused}");
+    assert_eq!((refused.kind(), bench.policy.switch(prepared).unwrap_err().kind()), ("quarantined", "quarantined"));
+    assert_eq!(bench.policy.status().last_load_error.unwrap().kind, "quarantined");
+    bench.policy.load(&moody(1).wasm(), "{ }").expect("another configuration is another generation");
+    assert!(bench.policy.retry(&bad));
+    assert!(!bench.policy.retry(&bad), "it is quarantined no more");
+    assert_eq!(bench.load(1), bad);
+    assert_eq!(bench.policy.status().last_load_error.map(|error| error.kind), None);
+    bench.bad(0);
+    bench.bad(1);
+    assert_eq!(bench.answers(), Some(1), "it begins with a clean record");
+}
+
+#[test]
+fn undo_goes_back_one_by_one() {
+    let bench = Bench::new();
+    let digests: Vec<Digest> = (0..5).map(|index| bench.load(index)).collect();
+    let kept = |bench: &Bench| bench.policy.status().kept.iter().map(|kept| kept.digest).collect::<Vec<_>>();
+    assert_eq!(kept(&bench), [digests[3], digests[2], digests[1]], "three behind the one that serves");
+    for index in [3, 2, 1] {
+        let report = bench.policy.undo().unwrap();
+        assert_eq!(report.digest, digests[index as usize]);
+        assert_eq!((bench.answers(), bench.policy.status().undone), (Some(index), true));
+    }
+    assert_eq!(bench.policy.undo(), Err(UndoError::NothingKept));
+    assert_eq!((bench.answers(), kept(&bench).len()), (Some(1), 0));
+    assert_eq!(bench.policy.undone(), [digests[4], digests[3], digests[2]]);
+    bench.load(4);
+    assert!(!bench.policy.status().undone && bench.policy.undone().is_empty());
+    assert_eq!(bench.policy.undo().unwrap().digest, digests[1]);
+}
+
+#[test]
+fn trips_push_no_good_generation_out() {
+    let bench = Bench::new();
+    bench.load(0);
+    bench.load(1);
+    for index in 2..6 {
+        bench.load(index);
+        bench.trip();
+        assert_eq!(bench.answers(), Some(1));
+    }
+    bench.load(6);
+    bench.policy.undo().unwrap();
+    assert_eq!(bench.answers(), Some(1));
+    bench.policy.undo().unwrap();
+    assert_eq!(bench.answers(), Some(0));
+}
+
+#[test]
+fn a_last_good_one_that_fails_too_is_given_up_as_well() {
+    let bench = Bench::new();
+    let digests = [0, 1, 2].map(|index| bench.load(index));
+    for left in [Some(1), Some(0), None] {
+        bench.trip();
+        assert_eq!(bench.answers(), left);
+    }
+    assert_eq!(bench.trips(), [digests[2], digests[1], digests[0]]);
+    bench.trip();
+    assert_eq!(bench.trips().len(), 3, "the native rule does not trip");
+}
+
+#[test]
+fn an_operator_may_quarantine_what_serves() {
+    let bench = Bench::new();
+    bench.load(0);
+    let bad = bench.load(1);
+    assert!(bench.policy.quarantine(bad, "strands devices"));
+    assert_eq!(bench.answers(), Some(0));
+    assert!(!bench.policy.quarantine(bad, "said again"));
+    let status = bench.policy.status();
+    assert_eq!((status.trips, status.quarantined.len()), (0, 1));
+    assert_eq!(status.quarantined[0].why, "strands devices");
+}
+
+#[test]
+fn what_was_taken_away_can_be_undone() {
+    let bench = Bench::new();
+    bench.load(0);
+    bench.policy.unload();
+    assert_eq!(bench.answers(), None);
+    bench.policy.undo().unwrap();
+    assert_eq!(bench.answers(), Some(0));
+}
+
+#[test]
+fn concurrent_failures_trip_once_and_every_decision_is_answered() {
+    let bench = Bench::new();
+    bench.load(0);
+    bench.load(1);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let bench = &bench;
+            scope.spawn(move || {
+                for round in 0..250 {
+                    let is_bad = (round + thread) % 10 == 0 && bench.policy.status().trips == 0;
+                    let decision = bench.policy.decide(&question(round, is_bad), || NATIVE);
+                    let by_a_policy = [Choice::Pick(0), Choice::Pick(1)].contains(&decision.verdict);
+                    assert!(by_a_policy || (is_bad && decision.verdict == NATIVE), "{decision:?}");
+                }
+            });
+        }
+    });
+    assert_eq!((bench.trips().len(), bench.answers()), (1, Some(0)));
+    assert_eq!(bench.policy.status().calls, 1_001);
+}
+
+#[test]
+fn generations_kept_aside_are_not_in_use_and_nothing_else_is_kept() {
+    let bench = Bench::new();
+    for index in 0..8 {
+        bench.load(index);
+        assert_eq!(bench.policy.status().live_generations, 1);
+    }
+    bench.load(7);
+    assert_eq!(bench.policy.status().kept.len(), 3);
+}
