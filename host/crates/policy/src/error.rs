@@ -1,6 +1,6 @@
 //! Why a policy was not loaded, and why a decision was not a policy's.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 /// The engine could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -110,7 +110,8 @@ pub enum ArmError {
 }
 
 /// Why a decision was answered by the native rule although a policy was loaded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum FailureKind {
     /// It ran over the slot's deadline.
     Deadline,
@@ -155,12 +156,6 @@ impl FailureKind {
             Self::Instantiate => "instantiate",
             Self::Tripped => "tripped",
         }
-    }
-}
-
-impl Serialize for FailureKind {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
     }
 }
 

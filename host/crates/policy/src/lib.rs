@@ -25,6 +25,7 @@ mod limits;
 mod lock;
 mod output;
 mod policy;
+pub mod record;
 mod sandbox;
 mod slot;
 mod status;

@@ -7,13 +7,14 @@ pub mod target;
 
 use crate::contract::{CONTRACT_VERSION, Info, Moment, PolicyError, SPAN_MAX_MS};
 use crate::sandbox::Sandbox;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use wasmtime::Store;
 use wasmtime::component::InstancePre;
 
 /// The name of a slot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum SlotName {
     /// Which daemon gets the call.
     Target,
@@ -53,12 +54,6 @@ impl SlotName {
 impl fmt::Display for SlotName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-impl Serialize for SlotName {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{Slot, SlotName, bind, check_span};
 use crate::contract::{Call, Moment, PolicyError};
 use crate::sandbox::Sandbox;
+use serde::{Deserialize, Serialize};
 use wasmtime::Store;
 
 pub use crate::bindings::presence::exports::pointwork::policy::presence::{Doubt, Verdict};
@@ -12,7 +13,8 @@ pub use crate::bindings::presence::exports::pointwork::policy::presence::{Doubt,
 pub struct Presence;
 
 /// What `presence.judge` is asked.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Question {
     /// The moment; its key is the user's.
     pub at: Moment,

@@ -3,6 +3,7 @@
 use super::{Slot, SlotName, bind, check_span};
 use crate::contract::{Moment, PolicyError};
 use crate::sandbox::Sandbox;
+use serde::{Deserialize, Serialize};
 use wasmtime::Store;
 
 pub use crate::bindings::settle::exports::pointwork::policy::settle::{
@@ -14,7 +15,8 @@ pub use crate::bindings::settle::exports::pointwork::policy::settle::{
 pub struct Settle;
 
 /// What `settle.decide` is asked.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Question {
     /// The moment; its key is the device's.
     pub at: Moment,

@@ -3,6 +3,7 @@
 use super::{Slot, SlotName, bind};
 use crate::contract::{Call, Moment, PolicyError};
 use crate::sandbox::Sandbox;
+use serde::{Deserialize, Serialize};
 use wasmtime::Store;
 
 pub use crate::bindings::target::exports::pointwork::policy::target::{Candidate, Choice, Traits};
@@ -12,7 +13,8 @@ pub use crate::bindings::target::exports::pointwork::policy::target::{Candidate,
 pub struct Target;
 
 /// What `target.choose` is asked.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Question {
     /// The moment; its key is the user's.
     pub at: Moment,
