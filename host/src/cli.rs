@@ -7,9 +7,10 @@ use clap::{Args, Parser, Subcommand};
 use pointwork_policy::SlotName;
 
 use crate::config::{Assignment, ConfigError, Sources};
+use crate::policy_simulate::SimulateArgs;
 use crate::token::TokenRequest;
 
-fn slot_name(text: &str) -> Result<SlotName, String> {
+pub(crate) fn slot_name(text: &str) -> Result<SlotName, String> {
     let found = SlotName::ALL.into_iter().find(|slot| slot.as_str() == text);
     found.ok_or_else(|| format!("must be one of {}", SlotName::ALL.map(SlotName::as_str).join(", ")))
 }
@@ -53,6 +54,8 @@ pub enum PolicyCommand {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
+    /// Play two rules for a slot in the same simulated worlds, and compare what that was like
+    Simulate(Box<SimulateArgs>),
 }
 
 /// What a token should say.

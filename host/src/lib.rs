@@ -24,6 +24,7 @@ mod memory;
 pub mod policies;
 pub mod policy_check;
 pub mod policy_dir;
+pub mod policy_simulate;
 pub mod root;
 pub mod rpc;
 pub mod server;

@@ -11,7 +11,7 @@ use clap::Parser;
 use pointwork::{
     cli::{Cli, Command, PolicyCommand},
     config::{self, Config},
-    policy_check,
+    policy_check, policy_simulate,
     server::{self, Listening},
     telemetry::{self, Metrics},
     token,
@@ -35,6 +35,10 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         print(&report)?;
         return Ok(if are_good { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
+    if let Command::Policy(PolicyCommand::Simulate(args)) = command {
+        print(&policy_simulate::simulate(&args)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let config = config::load(cli.settings.sources(std::env::vars_os())?)?;
     match command {
         Command::Serve => serve(config)?,
@@ -43,7 +47,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             let now_s = SystemTime::UNIX_EPOCH.elapsed().context("the clock is before 1970")?.as_secs();
             print(&format!("{}\n", token::mint(&config.auth, &args.into(), now_s)?))?;
         }
-        Command::Policy(_) => unreachable!("policies are checked without settings"),
+        Command::Policy(_) => unreachable!("policies are checked and simulated without settings"),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -25,7 +25,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     command::run(cargo(workspace, build).args(arguments(options)))
 }
 
-/// The same options, as the program under `tests/simulation` takes them.
+/// The same options, as the program under `host/crates/simulation` takes them.
 fn arguments(options: &Options) -> Vec<String> {
     let values = [
         ("--seed", options.seed.map(|seed| seed.to_string())),

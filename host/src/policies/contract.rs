@@ -9,11 +9,11 @@ use pointwork_policy::{
     target::{self, Candidate, Choice, Traits},
 };
 
-pub(super) fn target_question(at: Moment, call: &core::Call, candidates: &[core::Candidate]) -> target::Question {
+pub(crate) fn target_question(at: Moment, call: &core::Call, candidates: &[core::Candidate]) -> target::Question {
     target::Question { at, call: from_call(call), candidates: candidates.iter().map(from_candidate).collect() }
 }
 
-pub(super) fn grace_question(at: Moment, call: &core::Call, absence: &core::Absence) -> grace::Question {
+pub(crate) fn grace_question(at: Moment, call: &core::Call, absence: &core::Absence) -> grace::Question {
     let absence = Absence {
         cause: from_departure(absence.cause),
         gone_ms: absence.gone_ms,
@@ -25,7 +25,7 @@ pub(super) fn grace_question(at: Moment, call: &core::Call, absence: &core::Abse
     grace::Question { at, call: from_call(call), absence }
 }
 
-pub(super) fn presence_question(at: Moment, call: &core::Call, doubt: &core::Doubt) -> presence::Question {
+pub(crate) fn presence_question(at: Moment, call: &core::Call, doubt: &core::Doubt) -> presence::Question {
     let doubt = Doubt {
         cause: from_departure(doubt.cause),
         since_ms: doubt.since_ms,
@@ -38,7 +38,7 @@ pub(super) fn presence_question(at: Moment, call: &core::Call, doubt: &core::Dou
     presence::Question { at, call: from_call(call), doubt }
 }
 
-pub(super) fn settle_question(
+pub(crate) fn settle_question(
     at: Moment,
     window_ms: u32,
     incumbent: &core::Incumbent,
@@ -66,35 +66,35 @@ pub(super) fn settle_question(
     settle::Question { at, window_ms, incumbent, newcomer, history }
 }
 
-pub(super) fn from_choice(choice: core::Choice) -> Choice {
+pub(crate) fn from_choice(choice: core::Choice) -> Choice {
     match choice {
         core::Choice::Pick(index) => Choice::Pick(index),
         core::Choice::Reject => Choice::Reject,
     }
 }
 
-pub(super) fn to_choice(choice: Choice) -> core::Choice {
+pub(crate) fn to_choice(choice: Choice) -> core::Choice {
     match choice {
         Choice::Pick(index) => core::Choice::Pick(index),
         Choice::Reject => core::Choice::Reject,
     }
 }
 
-pub(super) fn from_verdict(verdict: core::Verdict) -> Verdict {
+pub(crate) fn from_verdict(verdict: core::Verdict) -> Verdict {
     match verdict {
         core::Verdict::Abort => Verdict::Abort,
         core::Verdict::Hold(ms) => Verdict::Hold(ms),
     }
 }
 
-pub(super) fn to_verdict(verdict: Verdict) -> core::Verdict {
+pub(crate) fn to_verdict(verdict: Verdict) -> core::Verdict {
     match verdict {
         Verdict::Abort => core::Verdict::Abort,
         Verdict::Hold(ms) => core::Verdict::Hold(ms),
     }
 }
 
-pub(super) fn from_settle(verdict: core::SettleVerdict) -> settle::Verdict {
+pub(crate) fn from_settle(verdict: core::SettleVerdict) -> settle::Verdict {
     match verdict {
         core::SettleVerdict::Accept => settle::Verdict::Accept,
         core::SettleVerdict::Refuse(ms) => settle::Verdict::Refuse(ms),
@@ -102,7 +102,7 @@ pub(super) fn from_settle(verdict: core::SettleVerdict) -> settle::Verdict {
     }
 }
 
-pub(super) fn to_settle(verdict: settle::Verdict) -> core::SettleVerdict {
+pub(crate) fn to_settle(verdict: settle::Verdict) -> core::SettleVerdict {
     match verdict {
         settle::Verdict::Accept => core::SettleVerdict::Accept,
         settle::Verdict::Refuse(ms) => core::SettleVerdict::Refuse(ms),

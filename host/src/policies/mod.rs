@@ -1,7 +1,7 @@
 //! The four slots: asks the policy that serves, and has the native rule answer when it cannot.
 
 mod change;
-mod contract;
+pub(crate) mod contract;
 
 pub use change::{NotRetried, PreparedPolicy};
 

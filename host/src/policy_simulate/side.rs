@@ -1,0 +1,153 @@
+//! One of the two rules: a policy in the engine, or the native rule.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context, bail};
+use pointwork_core::{decision::SettleVerdict, rules};
+use pointwork_policy::contract::Moment;
+use pointwork_policy::{
+    By, Decision, Digest, Engine, FailureKind, Grace, Policy, Presence, Settle, Slot, SlotLimits, SlotName, Target,
+    device_key,
+};
+use pointwork_simulation::{SettleQuestion, SettleRules};
+use serde::Serialize;
+
+use crate::config::PolicyJson;
+use crate::policies::contract;
+
+/// A policy's deadline, in milliseconds: what counts here is what it says.
+const DEADLINE_MS: u64 = 1_000;
+/// A policy that runs over it so often is not played on: it would take for ever.
+const DEADLINES_MAX: u64 = 20;
+
+/// A rule, and how it did as a policy.
+pub(super) struct Side {
+    serving: Serving,
+    /// What it says of itself.
+    pub(super) info: Info,
+    questions: AtomicU64,
+    failures: [AtomicU64; FailureKind::ALL.len()],
+}
+
+enum Serving {
+    Native,
+    Target(Box<Policy<Target>>),
+    Grace(Box<Policy<Grace>>),
+    Presence(Box<Policy<Presence>>),
+    Settle(Box<Policy<Settle>>),
+}
+
+/// Who a rule is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Info {
+    /// The policy's name, or `native`.
+    pub(super) name: String,
+    /// The policy's version.
+    pub(super) version: Option<String>,
+    /// Digest of its generation.
+    pub(super) digest: Option<Digest>,
+}
+
+impl Side {
+    /// Loads the rule for a slot: a policy's file with a configuration, or `native`.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or the policy is refused.
+    pub(super) fn load(engine: &Engine, slot: SlotName, file: &Path, config: Option<&Path>) -> anyhow::Result<Side> {
+        let native = Info { name: "native".to_owned(), version: None, digest: None };
+        if file == Path::new("native") {
+            anyhow::ensure!(config.is_none(), "the native rule has no configuration");
+            return Ok(Side::new(Serving::Native, native));
+        }
+        let named = || file.display().to_string();
+        let module = fs::read(file).with_context(named)?;
+        let config = config_json(config)?;
+        let (serving, info) = match slot {
+            SlotName::Target => load(engine, &module, &config, Serving::Target),
+            SlotName::Grace => load(engine, &module, &config, Serving::Grace),
+            SlotName::Presence => load(engine, &module, &config, Serving::Presence),
+            SlotName::Settle => load(engine, &module, &config, Serving::Settle),
+        }
+        .with_context(named)?;
+        Ok(Side::new(serving, info))
+    }
+
+    fn new(serving: Serving, info: Info) -> Side {
+        Side { serving, info, questions: AtomicU64::new(0), failures: Default::default() }
+    }
+
+    /// How often it was asked.
+    pub(super) fn questions(&self) -> u64 {
+        self.questions.load(Ordering::Relaxed)
+    }
+
+    /// How often it failed and the native rule answered, by kind; those that never occurred are left out.
+    pub(super) fn failures(&self) -> BTreeMap<&'static str, u64> {
+        let counts = FailureKind::ALL.into_iter().zip(&self.failures);
+        let counts = counts.map(|(kind, count)| (kind.as_str(), count.load(Ordering::Relaxed)));
+        counts.filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// That it is not worth while to go on.
+    pub(super) fn is_hopeless(&self) -> bool {
+        self.failures[FailureKind::Deadline as usize].load(Ordering::Relaxed) >= DEADLINES_MAX
+    }
+
+    /// Asks the policy; `native` answers if it fails, or if there is none.
+    fn ask<S: Slot>(
+        &self,
+        policy: &Policy<S>,
+        question: &S::Question,
+        native: impl FnOnce() -> S::Verdict,
+    ) -> S::Verdict {
+        let Decision { verdict, by, .. } = policy.decide(question, native);
+        if let By::Native { reason: Some(kind) } = by {
+            self.failures[kind as usize].fetch_add(1, Ordering::Relaxed);
+        }
+        verdict
+    }
+
+    fn count(&self) {
+        self.questions.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn load<S: Slot>(
+    engine: &Engine,
+    module: &[u8],
+    config: &str,
+    serving: fn(Box<Policy<S>>) -> Serving,
+) -> anyhow::Result<(Serving, Info)> {
+    let limits = SlotLimits { deadline_ms: DEADLINE_MS, ..SlotLimits::default() };
+    let policy = Policy::<S>::new(engine, limits);
+    let report = policy.load(module, config)?;
+    let info = Info { name: report.info.name, version: Some(report.info.version), digest: Some(report.digest) };
+    Ok((serving(Box::new(policy)), info))
+}
+
+/// A JSON object, or what a file holds.
+fn config_json(config: Option<&Path>) -> anyhow::Result<String> {
+    let Some(config) = config else { return Ok("{}".to_owned()) };
+    let text = match config.to_str().filter(|text| text.trim_start().starts_with('{')) {
+        Some(text) => text.to_owned(),
+        None => fs::read_to_string(config).with_context(|| config.display().to_string())?,
+    };
+    match serde_json::from_str::<PolicyJson>(&text) {
+        Ok(json) => Ok(json.to_json()),
+        Err(error) => bail!("the configuration is no JSON object: {error}"),
+    }
+}
+
+impl SettleRules for Side {
+    fn settle(&self, asked: &SettleQuestion<'_>) -> SettleVerdict {
+        self.count();
+        let native = || rules::settle(asked.window_ms, asked.incumbent);
+        let Serving::Settle(policy) = &self.serving else { return native() };
+        let at = Moment { now_ms: asked.now_ms, seed: asked.seed, key: device_key(asked.device) };
+        let question = contract::settle_question(at, asked.window_ms, asked.incumbent, asked.newcomer, asked.history);
+        contract::to_settle(self.ask(policy, &question, || contract::from_settle(native())))
+    }
+}
