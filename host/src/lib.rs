@@ -30,6 +30,7 @@ pub mod rpc;
 pub mod server;
 mod shed;
 mod signals;
+pub mod statistics;
 pub mod telemetry;
 pub mod token;
 mod wire;

@@ -1,0 +1,92 @@
+//! What is measured of a unit of an experiment, and which way is better.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+/// One thing that is measured of every unit, as one number over the unit's horizon.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// What operators and reports call it.
+    pub name: Cow<'static, str>,
+    /// What its numbers are.
+    pub measure: Measure,
+    /// Which way is better.
+    pub better: Direction,
+}
+
+/// What the numbers of an outcome are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// How often something happened to the unit.
+    Count,
+    /// Milliseconds.
+    Milliseconds,
+    /// A part of one, 0 to 1.
+    Share,
+}
+
+/// Which way an outcome is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// Less is better.
+    Lower,
+    /// More is better.
+    Higher,
+    /// A difference is worth knowing and neither good nor bad.
+    Neither,
+}
+
+impl Outcome {
+    /// An outcome of which less is better.
+    pub const fn lower(name: &'static str, measure: Measure) -> Self {
+        Self { name: Cow::Borrowed(name), measure, better: Direction::Lower }
+    }
+}
+
+/// The outcomes of the slot `settle`, in the order of a unit's values. The unit is the device.
+///
+/// - `flips`: the authoritative socket changed while the previous one was still alive
+/// - `time-to-stable`: from the first open of a burst until a holder that is kept for a whole window. `None` for a device
+///   without a burst; one whose burst found no stable holder within the horizon has the time until the horizon's end, so that the
+///   worst devices are not the ones that are missing
+/// - `refused`: registers refused
+/// - `stranded`: time in which the device had an open socket and none was authoritative
+/// - `offline`: time in which the dashboard saw it offline
+/// - `failures`: decisions of its arm that the native rule had to make for the module
+pub const SETTLE: [Outcome; 6] = [
+    Outcome::lower("flips", Measure::Count),
+    Outcome::lower("time-to-stable", Measure::Milliseconds),
+    Outcome::lower("refused", Measure::Count),
+    Outcome::lower("stranded", Measure::Milliseconds),
+    Outcome::lower("offline", Measure::Milliseconds),
+    Outcome::lower("failures", Measure::Count),
+];
+
+/// The outcomes of the slots of the RPC path, in the order of a unit's values: those that every experiment has, then the share of
+/// the unit's calls that ended in each of `error_kinds`. The unit is the user.
+///
+/// - `calls`: how many the user made; neither good nor bad, but a difference says that callers answer the rule
+/// - `answered`: the share of them that got the daemon's answer
+/// - `waiting`: mean time that a call waited for a daemon
+/// - `latency`: mean time from a call to its answer, of those answered
+/// - `failures`: decisions of its arm that the native rule had to make for the module
+///
+/// Shares and means of a user without calls are `None`.
+pub fn rpc(error_kinds: &[&str]) -> Vec<Outcome> {
+    let mut outcomes = vec![
+        Outcome { name: Cow::Borrowed("calls"), measure: Measure::Count, better: Direction::Neither },
+        Outcome { name: Cow::Borrowed("answered"), measure: Measure::Share, better: Direction::Higher },
+        Outcome::lower("waiting", Measure::Milliseconds),
+        Outcome::lower("latency", Measure::Milliseconds),
+        Outcome::lower("failures", Measure::Count),
+    ];
+    outcomes.extend(error_kinds.iter().map(|kind| Outcome {
+        name: Cow::Owned(format!("error {kind}")),
+        measure: Measure::Share,
+        better: Direction::Lower,
+    }));
+    outcomes
+}

@@ -1,0 +1,45 @@
+//! One device or user of an experiment.
+
+use serde::{Deserialize, Serialize};
+
+/// The whole of the shares: an arm's weight is an integer of so many.
+pub const WHOLE: u16 = 10_000;
+
+/// What an experiment knows of one device or user: one arm for the whole experiment, and one number an outcome.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Unit {
+    /// The device's or the user's id.
+    pub id: String,
+    /// The index of its arm; 0 is control.
+    pub arm: usize,
+    /// The weights of all arms in force at its exposure, in the arms' order, [`WHOLE`] together.
+    pub shares: Vec<u16>,
+    /// When it was exposed: its first decision in the slot after the experiment began. Milliseconds since 1970.
+    pub exposed_ms: u64,
+    /// What was measured over its horizon, in the order of the experiment's outcomes. `None` where the unit has no such number.
+    pub values: Vec<Option<f64>>,
+}
+
+impl Unit {
+    /// Whether its record can be counted in an experiment of so many arms and outcomes.
+    pub fn fits(&self, arms: usize, outcomes: usize) -> bool {
+        self.arm < arms
+            && self.shares.len() == arms
+            && self.shares.iter().map(|share| u32::from(*share)).sum::<u32>() == u32::from(WHOLE)
+            && self.values.len() == outcomes
+            && self.values.iter().flatten().all(|value| value.is_finite())
+    }
+
+    /// Whether all that is measured of it is known: its horizon is over, so that a later look does not change it.
+    pub fn is_over(&self, horizon_ms: u64, now_ms: u64) -> bool {
+        self.exposed_ms.saturating_add(horizon_ms) <= now_ms
+    }
+
+    /// The probability with which it would have got into `arm` at its exposure, had it only been that one or control. `None` if
+    /// one of the two had no weight: then there was nothing to compare.
+    pub fn probability(&self, arm: usize) -> Option<f64> {
+        let control = f64::from(*self.shares.first()?);
+        let treatment = f64::from(*self.shares.get(arm)?);
+        (control > 0.0 && treatment > 0.0).then(|| treatment / (treatment + control))
+    }
+}
