@@ -1,12 +1,18 @@
 //! The statistics of experiments: pure functions over the units that were exposed.
 //!
-//! One [`Unit`] is one device (`settle`) or user (the slots of the RPC path), with one number an [`Outcome`]; a [`Study`] is all
-//! that a report is made of.
+//! One [`Unit`] is one device (`settle`) or user (the slots of the RPC path), with one number an [`Outcome`]. [`sample_ratio`] says
+//! whether the split can be believed at all, [`sequence`] compares two arms by an interval that holds at every look, and
+//! [`report()`] puts both together; [`table`] is how operators read it.
 
 pub mod outcome;
 pub mod report;
+pub mod sample_ratio;
+pub mod sequence;
+pub mod study;
+mod table;
 pub mod unit;
 
 pub use outcome::{Direction, Measure, Outcome};
-pub use report::{Disagreement, Guardrail, Study};
+pub use report::{Report, Verdict, report};
+pub use study::{Disagreement, Guardrail, Study};
 pub use unit::{Unit, WHOLE};

@@ -56,7 +56,7 @@ impl Outcome {
 /// - `stranded`: time in which the device had an open socket and none was authoritative
 /// - `offline`: time in which the dashboard saw it offline
 /// - `failures`: decisions of its arm that the native rule had to make for the module
-pub const SETTLE: [Outcome; 6] = [
+pub static SETTLE: [Outcome; 6] = [
     Outcome::lower("flips", Measure::Count),
     Outcome::lower("time-to-stable", Measure::Milliseconds),
     Outcome::lower("refused", Measure::Count),

@@ -1,57 +1,212 @@
 //! What an experiment did: all that an operator reads before the treatment is promoted or dropped.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
-use super::outcome::Outcome;
+use super::outcome::{Direction, Outcome};
+use super::sample_ratio::{SampleRatio, Split, sample_ratio};
+use super::sequence::{self, Interval, Mean, Observation, Sequence};
+use super::study::{Disagreement, Guardrail, Study};
 use super::unit::Unit;
 
-/// What a report is made of.
-#[derive(Clone, Debug)]
-pub struct Study<'a> {
-    /// The experiment's name.
-    pub name: &'a str,
-    /// The slot whose decisions it is about.
-    pub slot: &'a str,
-    /// The arms' names; the first is control. Two at least.
-    pub arms: &'a [String],
-    /// What is measured; every unit's values are in this order.
-    pub outcomes: &'a [Outcome],
-    /// All units exposed so far, in any order.
-    pub units: &'a [Unit],
-    /// How long a unit is measured after its exposure.
-    pub horizon_ms: u64,
-    /// Now, milliseconds since 1970.
-    pub now_ms: u64,
-    /// Where the guardrails stand.
-    pub guardrails: &'a [Guardrail],
-    /// How often the arms that only shadow disagreed with what served.
-    pub shadow: &'a [Disagreement],
-}
-
-/// Where one guardrail of one arm stands.
+/// What an experiment did so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Guardrail {
-    /// What it watches, as the settings call it.
+pub struct Report {
+    /// The experiment's name.
     pub name: String,
-    /// The arm that it watches.
-    pub arm: String,
-    /// What it measured last, in the guardrail's own unit of measure.
-    pub value: f64,
-    /// What it must not cross.
-    pub limit: f64,
-    /// When it was crossed and the arm's weight set to 0, milliseconds since 1970.
-    pub crossed_ms: Option<u64>,
+    /// The slot whose decisions it is about.
+    pub slot: String,
+    /// When the report was made, milliseconds since 1970.
+    pub now_ms: u64,
+    /// How long a unit is measured after its exposure; it is counted once that is over.
+    pub horizon_ms: u64,
+    /// The arms' names; the first is control. What is by arm is in this order.
+    pub arms: Vec<String>,
+    /// Whether the units split as the weights say, over all that were exposed. If it is broken, no outcome is reported.
+    pub sample_ratio: SampleRatio,
+    /// Units whose horizon is over and that are in the outcomes, by arm.
+    pub counted: Vec<usize>,
+    /// The units that are in no outcome, and why.
+    pub left_out: LeftOut,
+    /// How likely the interval of one effect is to be wrong at any look: [`sequence::ALPHA`] divided by the number of treatments.
+    pub alpha: f64,
+    /// The outcomes, in the study's order.
+    pub outcomes: Vec<OutcomeReport>,
+    /// Where the guardrails stand.
+    pub guardrails: Vec<Guardrail>,
+    /// How often the shadow arms disagreed.
+    pub shadow: Vec<Disagreement>,
 }
 
-/// How often a shadow arm said one thing while the slot said another, one cell of a matrix.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Disagreement {
-    /// The shadow arm.
-    pub arm: String,
-    /// What the slot decided, verdict and reason: `refuse settling`.
-    pub served: String,
-    /// What the arm would have decided.
-    pub shadow: String,
-    /// How many decisions.
-    pub count: u64,
+/// The units that are in no outcome.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Their horizon is not over.
+    pub under_way: usize,
+    /// Their record does not fit the experiment ([`Unit::fits`]); they are not in the sample ratio either.
+    pub unfit: usize,
+    /// There is another record of the same unit, with an earlier exposure. They are not in the sample ratio either.
+    pub repeated: usize,
 }
+
+/// One outcome of the arms.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OutcomeReport {
+    /// What was measured.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// The plain mean of each arm. If weights changed on the way, the effect is not the difference of two of them: it compares only
+    /// units that were exposed under the same weights.
+    pub means: Vec<ArmMean>,
+    /// What each treatment did, compared with control.
+    pub effects: Vec<Effect>,
+}
+
+/// The plain mean of an arm.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ArmMean {
+    /// The units that have such a number.
+    pub units: usize,
+    /// Their mean. `None` without units.
+    pub mean: Option<f64>,
+}
+
+/// What a treatment did to one outcome.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Effect {
+    /// The treatment's name.
+    pub arm: String,
+    /// The units of control and of the treatment that were compared: exposed while both arms had weight.
+    pub units: [usize; 2],
+    /// Treatment minus control, in the outcome's unit of measure. `None`, like its interval, while it is too early.
+    pub estimate: Option<f64>,
+    /// The interval's lower end; it holds at every look. `None` too if all units had the same number: how much it varies is not known.
+    pub low: Option<f64>,
+    /// The interval's upper end.
+    pub high: Option<f64>,
+    /// What follows.
+    pub verdict: Verdict,
+}
+
+/// What an interval says of a treatment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The interval is on the outcome's better side of no effect.
+    Better,
+    /// The interval is on the outcome's worse side of no effect.
+    Worse,
+    /// The interval excludes no effect, in an outcome of which neither side is better.
+    Different,
+    /// The interval includes no effect.
+    Undecided,
+    /// Fewer than [`sequence::SMALLER_ARM_MIN`] units in the smaller arm.
+    TooEarly,
+}
+
+impl Verdict {
+    fn of(better: Direction, interval: Option<Interval>) -> Self {
+        match (interval, better) {
+            (None, _) => Self::TooEarly,
+            (Some(interval), _) if !interval.excludes_none() => Self::Undecided,
+            (Some(_), Direction::Neither) => Self::Different,
+            (Some(interval), _) if (interval.estimate < 0.0) == (better == Direction::Lower) => Self::Better,
+            (Some(_), _) => Self::Worse,
+        }
+    }
+}
+
+/// Makes the report of an experiment as it stands. The same units give the same report, in whatever order they come.
+///
+/// Of a unit counts what was measured over its whole horizon, once that is over: what a look has counted, no later look changes.
+pub fn report(study: &Study<'_>) -> Report {
+    let mut left_out = LeftOut::default();
+    let exposed = in_order(study, &mut left_out);
+    let sample_ratio = sample_ratio(study.arms.len(), exposed.iter().copied());
+    let counted: Vec<&Unit> =
+        exposed.iter().copied().filter(|unit| unit.is_over(study.horizon_ms, study.now_ms)).collect();
+    left_out.under_way = exposed.len() - counted.len();
+    let alpha = sequence::ALPHA / sequence::count(study.arms.len().saturating_sub(1).max(1));
+    let outcomes = match sample_ratio.verdict {
+        Split::Broken => Vec::new(),
+        Split::Fair | Split::TooEarly => {
+            let outcomes = study.outcomes.iter().enumerate();
+            outcomes.map(|(index, outcome)| compare(study.arms, outcome, index, &counted, alpha)).collect()
+        }
+    };
+    Report {
+        name: study.name.to_owned(),
+        slot: study.slot.to_owned(),
+        now_ms: study.now_ms,
+        horizon_ms: study.horizon_ms,
+        arms: study.arms.to_vec(),
+        counted: (0..study.arms.len()).map(|arm| counted.iter().filter(|unit| unit.arm == arm).count()).collect(),
+        sample_ratio,
+        left_out,
+        alpha,
+        outcomes,
+        guardrails: study.guardrails.to_vec(),
+        shadow: study.shadow.to_vec(),
+    }
+}
+
+/// The units that fit, each once, in the order of their exposure; equals by their id.
+fn in_order<'a>(study: &Study<'a>, left_out: &mut LeftOut) -> Vec<&'a Unit> {
+    let fits = |unit: &&Unit| unit.fits(study.arms.len(), study.outcomes.len());
+    let mut units: Vec<&Unit> = study.units.iter().filter(fits).collect();
+    left_out.unfit = study.units.len() - units.len();
+    units.sort_by(|one, other| (one.exposed_ms, &one.id).cmp(&(other.exposed_ms, &other.id)));
+    let mut seen = BTreeSet::new();
+    let fitting = units.len();
+    units.retain(|unit| seen.insert(unit.id.as_str()));
+    left_out.repeated = fitting - units.len();
+    units
+}
+
+/// One outcome of all arms, over units in order.
+fn compare(arms: &[String], outcome: &Outcome, index: usize, units: &[&Unit], alpha: f64) -> OutcomeReport {
+    let mut means = vec![Mean::default(); arms.len()];
+    let mut sequences = vec![Sequence::default(); arms.len()];
+    for unit in units {
+        let Some(value) = unit.values[index] else { continue };
+        means[unit.arm].add(value);
+        // A unit of control is compared with every treatment, one of a treatment with control.
+        for (treatment, sequence) in sequences.iter_mut().enumerate().skip(1) {
+            if (unit.arm == 0 || unit.arm == treatment)
+                && let Some(probability) = unit.probability(treatment)
+            {
+                sequence.add(Observation { treated: unit.arm != 0, probability, value });
+            }
+        }
+    }
+    let effects = arms.iter().zip(&sequences).skip(1);
+    OutcomeReport {
+        outcome: outcome.clone(),
+        means: means.iter().map(ArmMean::from).collect(),
+        effects: effects.map(|(arm, sequence)| effect(arm, outcome.better, sequence, alpha)).collect(),
+    }
+}
+
+fn effect(arm: &str, better: Direction, sequence: &Sequence, alpha: f64) -> Effect {
+    let interval = sequence.interval(alpha);
+    let known = interval.filter(|interval| interval.low < interval.high);
+    Effect {
+        arm: arm.to_owned(),
+        units: sequence.units(),
+        estimate: interval.map(|interval| interval.estimate),
+        low: known.map(|interval| interval.low),
+        high: known.map(|interval| interval.high),
+        verdict: Verdict::of(better, interval),
+    }
+}
+
+impl From<&Mean> for ArmMean {
+    fn from(mean: &Mean) -> Self {
+        Self { units: mean.units, mean: (mean.units > 0).then_some(mean.mean) }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
