@@ -9,6 +9,7 @@ mod demo;
 mod deny;
 mod gauntlet;
 mod host;
+mod new_policy;
 mod npm;
 mod peers;
 mod policies;
@@ -42,6 +43,8 @@ enum Task {
     Demo,
     /// Builds every policy, checks it, and prints name, slot, version, size and imports.
     Policies,
+    /// Writes a policy that builds, passes and swaps in at once, for its author to change.
+    NewPolicy(new_policy::Options),
     /// Runs every check there is, in order, and stops at the first that fails.
     Test(test::Options),
     /// Replicas behind a Redis, real clients, and everything that goes wrong: prints the seed's figures beside ours.
@@ -68,6 +71,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Up(options) => up::run(&workspace, &options),
         Task::Demo => demo::run(&workspace),
         Task::Policies => policies::run(&workspace),
+        Task::NewPolicy(options) => new_policy::run(&workspace, &options),
         Task::Test(options) => test::run(&workspace, &options),
         Task::Gauntlet(options) => gauntlet::run(&workspace, &options),
         Task::Sim(options) => sim::run(&workspace, &options),
