@@ -11,7 +11,7 @@ use clap::Parser;
 use pointwork::{
     cli::{Cli, Command, PolicyCommand},
     config::{self, Config},
-    policy_check, policy_simulate,
+    policy_check, policy_replay, policy_simulate, policy_test,
     server::{self, Listening},
     telemetry::{self, Metrics},
     token,
@@ -29,16 +29,10 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
-    let command = cli.command.unwrap_or_default();
-    if let Command::Policy(PolicyCommand::Check { files, slot }) = command {
-        let (report, are_good) = policy_check::check(&files, slot)?;
-        print(&report)?;
-        return Ok(if are_good { ExitCode::SUCCESS } else { ExitCode::FAILURE });
-    }
-    if let Command::Policy(PolicyCommand::Simulate(args)) = command {
-        print(&policy_simulate::simulate(&args)?)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let command = match cli.command.unwrap_or_default() {
+        Command::Policy(command) if command.is_offline() => return look_at(command),
+        command => command,
+    };
     let config = config::load(cli.settings.sources(std::env::vars_os())?)?;
     match command {
         Command::Serve => serve(config)?,
@@ -47,9 +41,29 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             let now_s = SystemTime::UNIX_EPOCH.elapsed().context("the clock is before 1970")?.as_secs();
             print(&format!("{}\n", token::mint(&config.auth, &args.into(), now_s)?))?;
         }
-        Command::Policy(_) => unreachable!("policies are checked and simulated without settings"),
+        Command::Policy(_) => unreachable!("looked at without settings"),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is done with a policy's file alone: without settings, and without a host.
+fn look_at(command: PolicyCommand) -> anyhow::Result<ExitCode> {
+    let (report, is_good) = match command {
+        PolicyCommand::Check { files, slot } => policy_check::check(&files, slot)?,
+        PolicyCommand::Replay(args) => {
+            let is_json = args.json;
+            let replayed = policy_replay::replay(&args.into())?;
+            let report = if is_json { serde_json::to_string(&replayed)? + "\n" } else { replayed.to_string() };
+            (report, true)
+        }
+        PolicyCommand::Simulate(args) => (policy_simulate::simulate(&args)?, true),
+        PolicyCommand::Test(args) => {
+            let tested = policy_test::test(&args.into())?;
+            (tested.to_string(), tested.is_good())
+        }
+    };
+    print(&report)?;
+    Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn serve(config: Config) -> anyhow::Result<()> {

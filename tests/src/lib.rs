@@ -1,4 +1,4 @@
 //! What the tests and benches of this package share: built policies, and questions made from a seed.
 
 pub mod built;
-pub mod questions;
+pub use pointwork::questions;

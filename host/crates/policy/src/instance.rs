@@ -5,7 +5,7 @@ use crate::contract::{Info, Moment, PolicyError};
 use crate::engine::Engine;
 use crate::error::{Failure, FailureKind};
 use crate::limits::SlotLimits;
-use crate::output::GuestLog;
+use crate::output::{Captured, GuestLog};
 use crate::sandbox::Sandbox;
 use crate::slot::Slot;
 use crate::text::bounded;
@@ -86,6 +86,13 @@ impl<S: Slot> Instance<S> {
         if !output.is_empty() {
             log.emit(output, now_ms, decision);
         }
+    }
+}
+
+impl<S: Slot> Instance<S> {
+    /// Drops what it has printed since the last time.
+    pub(crate) fn forget_output(&mut self) {
+        self.store.data_mut().output = Captured::default();
     }
 }
 

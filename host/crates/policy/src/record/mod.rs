@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use line::LineError;
-pub use reader::{LINE_MAX_BYTES, ReadCause, ReadError, Reader};
+pub use reader::{LINE_MAX_BYTES, Lines, ReadCause, ReadError, records};
 
 /// The version of the record's shape, its field `v`.
 pub const RECORD_VERSION: u32 = 1;

@@ -1,4 +1,4 @@
-//! Reads a file of records line by line, in bounded memory.
+//! Reads a file line by line, in bounded memory.
 
 use super::{DecisionRecord, LineError};
 use std::io::{self, BufRead, Read};
@@ -6,7 +6,7 @@ use std::io::{self, BufRead, Read};
 /// The longest line that can be a record: a method of 4,096 bytes, each written as six, and 32 candidates are half of it.
 pub const LINE_MAX_BYTES: usize = 64 * 1024;
 
-/// A line that is no record.
+/// A line that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line}: {cause}")]
 pub struct ReadError {
@@ -28,26 +28,32 @@ pub enum ReadCause {
     /// It is no text.
     #[error("not UTF-8")]
     NotText,
-    /// It is no record.
+    /// It is not what it should be.
     #[error(transparent)]
-    Record(#[from] LineError),
+    Line(#[from] LineError),
 }
 
-/// The records of a file, each with the number of its line, from 1. Empty lines are passed over; nothing comes after an error.
-pub struct Reader<R> {
+/// The lines of a file that are not empty, each read by a function and numbered, from 1. Nothing comes after an error.
+pub struct Lines<R, F> {
     input: R,
+    read: F,
     line: u64,
     buffer: Vec<u8>,
     has_ended: bool,
 }
 
-impl<R: BufRead> Reader<R> {
-    /// Reads from here.
-    pub fn new(input: R) -> Self {
-        Self { input, line: 0, buffer: Vec::new(), has_ended: false }
+/// The records of a file.
+pub fn records<R: BufRead>(input: R) -> impl Iterator<Item = Result<(u64, DecisionRecord), ReadError>> {
+    Lines::new(input, DecisionRecord::from_line)
+}
+
+impl<R: BufRead, T, F: Fn(&str) -> Result<T, LineError>> Lines<R, F> {
+    /// Reads from here; `read` is given each line without its line break.
+    pub fn new(input: R, read: F) -> Self {
+        Self { input, read, line: 0, buffer: Vec::new(), has_ended: false }
     }
 
-    fn read(&mut self) -> Result<Option<DecisionRecord>, ReadCause> {
+    fn read(&mut self) -> Result<Option<T>, ReadCause> {
         loop {
             self.buffer.clear();
             self.line += 1;
@@ -60,14 +66,14 @@ impl<R: BufRead> Reader<R> {
             }
             let text = std::str::from_utf8(&self.buffer).map_err(|_| ReadCause::NotText)?.trim_end();
             if !text.is_empty() {
-                return Ok(Some(DecisionRecord::from_line(text)?));
+                return Ok(Some((self.read)(text)?));
             }
         }
     }
 }
 
-impl<R: BufRead> Iterator for Reader<R> {
-    type Item = Result<(u64, DecisionRecord), ReadError>;
+impl<R: BufRead, T, F: Fn(&str) -> Result<T, LineError>> Iterator for Lines<R, F> {
+    type Item = Result<(u64, T), ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.has_ended {
@@ -76,7 +82,7 @@ impl<R: BufRead> Iterator for Reader<R> {
         let read = self.read();
         self.has_ended = !matches!(read, Ok(Some(_)));
         match read {
-            Ok(record) => record.map(|record| Ok((self.line, record))),
+            Ok(value) => value.map(|value| Ok((self.line, value))),
             Err(cause) => Some(Err(ReadError { line: self.line, cause })),
         }
     }

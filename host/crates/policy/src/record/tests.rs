@@ -211,7 +211,7 @@ fn what_cannot_be_is_refused_in_clear_words() {
 #[test]
 fn a_reader_says_the_line() {
     let good = grace_record().to_line();
-    let read = |text: &[u8]| Reader::new(text).collect::<Vec<_>>();
+    let read = |text: &[u8]| records(text).collect::<Vec<_>>();
     let three = format!("{good}\n\n{good}\r\n{good}");
     let lines: Vec<u64> = read(three.as_bytes()).into_iter().map(|record| record.unwrap().0).collect();
     assert_eq!(lines, [1, 3, 4]);

@@ -1,10 +1,51 @@
 //! Questions of every slot, from a seed: each bound, each enum value and the extremes of each number come up.
+//! `pointwork policy test` asks them, and so do the tests.
 
 use fastrand::Rng;
 use pointwork_core::decision::{
     Absence, CANDIDATES_MAX, Call, Candidate, Departure, Doubt, Event, HISTORY_MAX, Happening, Incumbent, Liveness,
     Newcomer, RETURNS_MAX, Traits,
 };
+use pointwork_policy::{Grace, Presence, Settle, Slot, Target, contract::Moment};
+
+use crate::policies::contract;
+
+/// A slot for which questions can be made up.
+pub trait Generated: Slot {
+    /// One within the contract's bounds.
+    fn question(rng: &mut Rng) -> Self::Question;
+}
+
+impl Generated for Target {
+    fn question(rng: &mut Rng) -> Self::Question {
+        contract::target_question(moment(rng), &call(rng), &some_candidates(rng))
+    }
+}
+
+impl Generated for Grace {
+    fn question(rng: &mut Rng) -> Self::Question {
+        contract::grace_question(moment(rng), &call(rng), &absence(rng))
+    }
+}
+
+impl Generated for Presence {
+    fn question(rng: &mut Rng) -> Self::Question {
+        contract::presence_question(moment(rng), &call(rng), &doubt(rng))
+    }
+}
+
+impl Generated for Settle {
+    fn question(rng: &mut Rng) -> Self::Question {
+        let window_ms = window_ms(rng);
+        let incumbent = incumbent(rng, window_ms);
+        contract::settle_question(moment(rng), window_ms, &incumbent, &newcomer(rng), &history(rng))
+    }
+}
+
+/// Any moment of the next centuries, any seed, any key.
+pub fn moment(rng: &mut Rng) -> Moment {
+    Moment { now_ms: rng.u64(..1 << 44), seed: rng.u64(..), key: rng.u64(..) }
+}
 
 /// A call.
 pub fn call(rng: &mut Rng) -> Call {
