@@ -6,6 +6,7 @@
 //! directory, and [`admin`] is the operator's and the backend's door. [`device`] does for devices' sessions what [`rpc`] does for calls.
 
 pub mod admin;
+pub mod admin_client;
 pub mod auth;
 pub mod cli;
 mod clock;
