@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, value_parser};
 use pointwork_policy::SlotName;
 
 use crate::config::{Assignment, ConfigError, Sources};
+use crate::policy_record::Recording;
 use crate::policy_replay::Replay;
 use crate::policy_simulate::SimulateArgs;
 use crate::policy_test::PolicyTest;
@@ -62,6 +63,8 @@ pub enum PolicyCommand {
     Test(PolicyTestArgs),
     /// Play two rules for a slot in the same simulated worlds, and compare what that was like
     Simulate(Box<SimulateArgs>),
+    /// Write the last decisions of a host that runs into a file
+    Record(RecordArgs),
 }
 
 impl PolicyCommand {
@@ -70,6 +73,7 @@ impl PolicyCommand {
     pub fn is_offline(&self) -> bool {
         match self {
             Self::Check { .. } | Self::Replay(_) | Self::Test(_) | Self::Simulate(_) => true,
+            Self::Record(_) => false,
         }
     }
 }
@@ -102,6 +106,30 @@ impl From<ReplayArgs> for Replay {
     fn from(args: ReplayArgs) -> Self {
         let ReplayArgs { policy, records, config, deadline_ms, examples, json: _ } = args;
         Self { policy, config, records, deadline_ms, examples_max: examples.into() }
+    }
+}
+
+/// What to record.
+#[derive(Args, Debug, Clone)]
+pub struct RecordArgs {
+    /// The file, one JSON object a line; one that is there is written anew
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Decisions of this slot alone
+    #[arg(long, value_parser = slot_name)]
+    slot: Option<SlotName>,
+    /// So many at most
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Where the host's admin API is [default: admin.address]
+    #[arg(long, value_name = "URL")]
+    admin_url: Option<String>,
+}
+
+impl From<RecordArgs> for Recording {
+    fn from(args: RecordArgs) -> Self {
+        let RecordArgs { out, slot, limit, admin_url } = args;
+        Self { out, slot, limit, admin_url }
     }
 }
 

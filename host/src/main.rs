@@ -11,7 +11,7 @@ use clap::Parser;
 use pointwork::{
     cli::{Cli, Command, PolicyCommand},
     config::{self, Config},
-    policy_check, policy_replay, policy_simulate, policy_test,
+    policy_check, policy_record, policy_replay, policy_simulate, policy_test,
     server::{self, Listening},
     telemetry::{self, Metrics},
     token,
@@ -41,6 +41,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             let now_s = SystemTime::UNIX_EPOCH.elapsed().context("the clock is before 1970")?.as_secs();
             print(&format!("{}\n", token::mint(&config.auth, &args.into(), now_s)?))?;
         }
+        Command::Policy(PolicyCommand::Record(args)) => print(&policy_record::record(&args.into(), &config.admin)?)?,
         Command::Policy(_) => unreachable!("looked at without settings"),
     }
     Ok(ExitCode::SUCCESS)
@@ -61,6 +62,7 @@ fn look_at(command: PolicyCommand) -> anyhow::Result<ExitCode> {
             let tested = policy_test::test(&args.into())?;
             (tested.to_string(), tested.is_good())
         }
+        PolicyCommand::Record(_) => unreachable!("needs a host"),
     };
     print(&report)?;
     Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })

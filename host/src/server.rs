@@ -24,6 +24,7 @@ use crate::{
     memory,
     policies::Policies,
     policy_dir::PolicyDir,
+    records::Records,
     root,
     rpc::{Deadlines, LookupSettings, Rpc, RpcSettings},
     shed::{Upgrades, note_upgrade},
@@ -67,6 +68,10 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
     // Before the first socket: a call never meets a policy that is still being compiled.
     let policy_dir = PolicyDir::open(&config.policy, policies.clone())?;
     let replicas = Replicas::new(&config.redis, &config.listen, &config.rpc).context("redis")?;
+    // The engine was there before the cluster, whose id of this process the records have; no decision was made yet.
+    let redis = replicas.redis().map(|redis| (redis, config.redis.channel_prefix.as_str()));
+    let records = Records::start(&config.policy.records, replicas.cluster().uid(), redis)?;
+    policies.record_to(records.clone());
     let rpc = Rpc::start(&rpc_settings(&config.rpc), policies.clone(), replicas.clone());
     let (layer, io) = socketio(&config.listen, replicas.cluster().clone());
     let devices = Devices::new(&config, verifier.clone(), policies.clone(), replicas.clone());
@@ -90,6 +95,7 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
     let admin = admin::router(Admin {
         io: io.clone(),
         policies,
+        records: records.clone(),
         devices: devices.clone(),
         replicas: replicas.clone(),
         metrics,
@@ -117,6 +123,7 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
         if tokio::time::timeout(CLOSING_MAX, closed).await.is_err() {
             tracing::warn!("connections were still open and are cut");
         }
+        records.close().await;
         replicas.cluster().close().await;
     };
     tokio::select! {

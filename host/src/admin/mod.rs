@@ -3,6 +3,7 @@
 mod access;
 mod devices;
 mod emit;
+mod records;
 
 use std::sync::Arc;
 
@@ -22,6 +23,7 @@ use crate::{
     device::Devices,
     io::{SocketIo, connected},
     policies::Policies,
+    records::Records,
     telemetry::Metrics,
 };
 
@@ -31,6 +33,8 @@ pub struct Admin {
     pub io: SocketIo,
     /// The four slots.
     pub policies: Arc<Policies>,
+    /// The last decisions.
+    pub records: Arc<Records>,
     /// Sessions of devices.
     pub devices: Arc<Devices>,
     /// The other replicas.
@@ -49,6 +53,7 @@ pub fn router(admin: Admin) -> Router {
         .route("/v1/emit", post(emit::emit))
         .route("/metrics", get(metrics))
         .merge(devices::routes())
+        .merge(records::routes())
         .route_layer(middleware::from_fn_with_state(admin.clone(), access::check))
         // A probe has no token.
         .route("/health", get(health))

@@ -1,7 +1,7 @@
 //! Which variables of the environment are settings.
 //!
 //! `POINTWORK_<SECTION>_<KEY>` is `section.key`: the name is split at its first underscore, and keys keep theirs. In
-//! the section `policy` a key that begins with a slot's name is a key of that slot's table. The names that the field's
+//! the section `policy` a key that begins with a slot's name, or with `records`, is a key of that table. The names that the field's
 //! deployments already set are understood too; a `POINTWORK_` name wins over them.
 
 use std::ffi::{OsStr, OsString};
@@ -83,7 +83,7 @@ fn setting_of(rest: &str) -> String {
     };
     if section == "policy"
         && let Some((slot, key)) = key.split_once('_')
-        && SLOTS.contains(&slot)
+        && (SLOTS.contains(&slot) || slot == "records")
     {
         return format!("policy.{slot}.{key}");
     }
@@ -125,6 +125,7 @@ mod tests {
         assert_eq!(setting_of("POLICY_DIR"), "policy.dir");
         assert_eq!(setting_of("POLICY_QUIET_MS"), "policy.quiet_ms");
         assert_eq!(setting_of("POLICY_TARGET_DEADLINE_MS"), "policy.target.deadline_ms");
+        assert_eq!(setting_of("POLICY_RECORDS_FILE_MIB"), "policy.records.file_mib");
         assert_eq!(setting_of("POLICY_TARGET"), "policy.target");
         assert_eq!(setting_of("NONSENSE"), "nonsense");
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::bounded::Bounded;
+use super::records::RecordsConfig;
 use super::text;
 
 /// The slots, by the names of their tables.
@@ -30,6 +31,8 @@ pub struct PolicyConfig {
     /// Where the last good policies and the quarantine are kept over a restart; without it nowhere.
     #[serde(default, deserialize_with = "text::non_empty")]
     pub state_dir: Option<PathBuf>,
+    /// What is kept of decisions.
+    pub records: RecordsConfig,
     /// Which daemon gets a call.
     pub target: SlotConfig,
     /// How long a call waits for a daemon.
@@ -58,6 +61,7 @@ impl Default for PolicyConfig {
             breaker_failures: Bounded::literal::<5>(),
             breaker_window_ms: Bounded::literal::<60_000>(),
             state_dir: None,
+            records: RecordsConfig::default(),
             target,
             grace,
             presence,

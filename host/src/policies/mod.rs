@@ -19,6 +19,7 @@ use tokio::sync::broadcast;
 use crate::{
     clock::unix_ms,
     config::{PolicyConfig, RpcConfig, SlotConfig},
+    records::{Recorder, Records},
 };
 
 /// What serves each slot, and the constants of the native rules.
@@ -28,6 +29,7 @@ pub struct Policies {
     presence: Policy<Presence>,
     settle: Policy<Settle>,
     trips: broadcast::Sender<Trip>,
+    recorder: Recorder,
     grace_ms: u32,
     recheck_ms: u32,
 }
@@ -52,29 +54,40 @@ impl Policies {
             presence: policy(&engine, settings, &settings.presence, &hook),
             settle: policy(&engine, settings, &settings.settle, &hook),
             trips,
+            recorder: Recorder::default(),
             grace_ms: rpc.grace_ms.get(),
             recheck_ms: rpc.presence_poll_ms.get(),
         })
+    }
+
+    /// Records every decision from here on; only the first recorder counts.
+    pub fn record_to(&self, records: Arc<Records>) {
+        self.recorder.set(records);
     }
 
     /// Which candidate gets the call. `key` stands for the user, see [`pointwork_policy::user_key`].
     pub fn choose(&self, key: u64, call: &Call, candidates: &[Candidate]) -> Choice {
         let question = contract::target_question(moment(key), call, candidates);
         let decision = self.target.decide(&question, || contract::from_choice(rules::target(candidates)));
+        self.recorder.note::<Target>(question, &decision, None);
         contract::to_choice(decision.verdict)
     }
 
     /// For how many milliseconds a call is held that found nobody.
     pub fn wait(&self, key: u64, call: &Call, absence: &Absence) -> u32 {
         let question = contract::grace_question(moment(key), call, absence);
-        self.grace.decide(&question, || rules::grace(absence, self.grace_ms)).verdict
+        let decision = self.grace.decide(&question, || rules::grace(absence, self.grace_ms));
+        self.recorder.note::<Grace>(question, &decision, None);
+        decision.verdict
     }
 
     /// Whether a call whose target is in doubt goes on waiting.
     pub fn judge(&self, key: u64, call: &Call, doubt: &Doubt) -> Verdict {
         let question = contract::presence_question(moment(key), call, doubt);
         let native = || contract::from_verdict(rules::presence(doubt, self.recheck_ms, self.grace_ms));
-        contract::to_verdict(self.presence.decide(&question, native).verdict)
+        let decision = self.presence.decide(&question, native);
+        self.recorder.note::<Presence>(question, &decision, None);
+        contract::to_verdict(decision.verdict)
     }
 
     /// Which of two sockets holds a device's session. `key` stands for the device; `history` is newest first.
@@ -88,7 +101,9 @@ impl Policies {
     ) -> SettleVerdict {
         let question = contract::settle_question(moment(key), window_ms, incumbent, newcomer, history);
         let native = || contract::from_settle(rules::settle(window_ms, incumbent));
-        contract::to_settle(self.settle.decide(&question, native).verdict)
+        let decision = self.settle.decide(&question, native);
+        self.recorder.note::<Settle>(question, &decision, None);
+        contract::to_settle(decision.verdict)
     }
 
     /// Trips of slots and arms from now on.

@@ -1,0 +1,151 @@
+//! Writes records to files that are passed on: `records.jsonl` is written, `records.jsonl.1` came before it, and so on.
+//!
+//! A file holds whole lines only. What was cut off by the end of a process is taken away when the next one begins, and so is what
+//! a full disk cut off.
+
+use std::{
+    ffi::OsString,
+    fs::{self, File, OpenOptions, TryLockError},
+    io::{self, Read, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+    thread,
+};
+
+use pointwork_policy::record::LINE_MAX_BYTES;
+use tokio::sync::mpsc;
+
+use super::sink::{BATCH_MAX, Message, Sink, count_dropped, count_written, split};
+
+const NAME: &str = "file";
+
+/// Opens the file and starts its writer, which has a thread: a disk may block.
+pub(super) fn start(path: &Path, bytes_max: u64, files: usize) -> io::Result<Sink> {
+    let files = Files::open(path, bytes_max, files)?;
+    let (sink, messages) = Sink::new(NAME);
+    thread::Builder::new().name("records-file".to_owned()).spawn(move || write_all(files, messages))?;
+    Ok(sink)
+}
+
+fn write_all(mut files: Files, mut messages: mpsc::Receiver<Message>) {
+    let mut batch = Vec::with_capacity(BATCH_MAX);
+    let mut is_told = false;
+    while messages.blocking_recv_many(&mut batch, BATCH_MAX) > 0 {
+        let (records, is_end) = split(&mut batch);
+        let lines: Vec<String> = records.iter().map(|record| record.to_line() + "\n").collect();
+        let (written, error) = files.append(&lines);
+        count_written(NAME, written);
+        count_dropped(NAME, lines.len() - written);
+        match error {
+            Some(error) if !is_told => tracing::warn!(%error, "decision records are not written to their file"),
+            _ => {}
+        }
+        is_told = written < lines.len();
+        if is_end {
+            return;
+        }
+    }
+}
+
+/// The files of one path.
+pub(super) struct Files {
+    path: PathBuf,
+    file: File,
+    /// Of whole lines, in the file that is written.
+    bytes: u64,
+    bytes_max: u64,
+    files: usize,
+}
+
+impl Files {
+    /// Goes on with the file that is there.
+    ///
+    /// # Errors
+    /// Also when another process writes it.
+    pub(super) fn open(path: &Path, bytes_max: u64, files: usize) -> io::Result<Self> {
+        let mut file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
+        lock(&file)?;
+        let bytes = whole_lines(&mut file)?;
+        file.set_len(bytes)?;
+        Ok(Self { path: path.to_owned(), file, bytes, bytes_max, files })
+    }
+
+    /// Appends lines, each with its break; gives how many were written, and why not the others.
+    pub(super) fn append(&mut self, lines: &[String]) -> (usize, Option<io::Error>) {
+        let mut written = 0;
+        while written < lines.len() {
+            // One that fits no file has one of its own.
+            if self.bytes > 0
+                && self.bytes + lines[written].len() as u64 > self.bytes_max
+                && let Err(error) = self.pass_on()
+            {
+                return (written, Some(error));
+            }
+            let mut text = String::new();
+            let mut count = 0;
+            for line in &lines[written..] {
+                if !text.is_empty() && self.bytes + (text.len() + line.len()) as u64 > self.bytes_max {
+                    break;
+                }
+                text.push_str(line);
+                count += 1;
+            }
+            if let Err(error) = self.file.write_all(text.as_bytes()) {
+                let _ = self.file.set_len(self.bytes);
+                return (written, Some(error));
+            }
+            self.bytes += text.len() as u64;
+            written += count;
+        }
+        (written, None)
+    }
+
+    /// Each file takes the next name, the last one goes, and a new one is begun.
+    fn pass_on(&mut self) -> io::Result<()> {
+        let last = self.files - 1;
+        if last == 0 {
+            self.file.set_len(0)?;
+        } else {
+            for number in (1..last).rev() {
+                let older = named(&self.path, number);
+                if older.exists() {
+                    fs::rename(older, named(&self.path, number + 1))?;
+                }
+            }
+            fs::rename(&self.path, named(&self.path, 1))?;
+            self.file = OpenOptions::new().create(true).read(true).append(true).open(&self.path)?;
+            lock(&self.file)?;
+        }
+        self.bytes = 0;
+        Ok(())
+    }
+}
+
+fn lock(file: &File) -> io::Result<()> {
+    file.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => io::Error::new(io::ErrorKind::WouldBlock, "another process writes it"),
+        TryLockError::Error(error) => error,
+    })
+}
+
+fn named(path: &Path, number: usize) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(format!(".{number}"));
+    PathBuf::from(name)
+}
+
+/// How many bytes of a file are whole lines. More than a line can have without a break is somebody else's, and left alone.
+fn whole_lines(file: &mut File) -> io::Result<u64> {
+    let bytes = file.metadata()?.len();
+    let from = bytes.saturating_sub(LINE_MAX_BYTES as u64);
+    file.seek(SeekFrom::Start(from))?;
+    let mut tail = Vec::new();
+    file.take(LINE_MAX_BYTES as u64).read_to_end(&mut tail)?;
+    match tail.iter().rposition(|byte| *byte == b'\n') {
+        Some(last) => Ok(from + last as u64 + 1),
+        None if from == 0 => Ok(0),
+        None => Err(io::Error::new(io::ErrorKind::InvalidData, "holds something else than decision records")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

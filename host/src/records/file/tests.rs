@@ -1,0 +1,73 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use super::*;
+
+fn lines(range: std::ops::Range<usize>) -> Vec<String> {
+    range.map(|number| format!("{number:09}\n")).collect()
+}
+
+#[test]
+fn files_are_passed_on_when_they_are_full() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.jsonl");
+    let mut files = Files::open(&path, 30, 3).unwrap();
+    for batch in [0..2, 2..9, 9..10] {
+        let batch = lines(batch);
+        let (written, error) = files.append(&batch);
+        assert!(error.is_none() && written == batch.len());
+    }
+    let read = |number: usize| {
+        let path = if number == 0 { path.clone() } else { named(&path, number) };
+        fs::read_to_string(path).unwrap_or_default()
+    };
+    assert_eq!(read(0), lines(9..10).concat());
+    assert_eq!(read(1), lines(6..9).concat());
+    assert_eq!(read(2), lines(3..6).concat());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "the first one is gone");
+}
+
+#[test]
+fn one_file_begins_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.jsonl");
+    let mut files = Files::open(&path, 30, 1).unwrap();
+    files.append(&lines(0..4));
+    assert_eq!(fs::read_to_string(&path).unwrap(), lines(3..4).concat());
+}
+
+#[test]
+fn a_line_that_was_cut_off_is_taken_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.jsonl");
+    for (found, kept) in [("one\ntwo\nthr", "one\ntwo\n"), ("on", ""), ("", ""), ("one\n", "one\n")] {
+        fs::write(&path, found).unwrap();
+        let mut files = Files::open(&path, 1_000, 2).unwrap();
+        files.append(&["new\n".to_owned()]);
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{kept}new\n"));
+    }
+    fs::write(&path, vec![0; LINE_MAX_BYTES + 1]).unwrap();
+    assert!(Files::open(&path, 1_000, 2).is_err(), "no file of records");
+}
+
+#[test]
+fn a_file_has_one_writer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.jsonl");
+    let mut files = Files::open(&path, 10, 2).unwrap();
+    assert!(Files::open(&path, 10, 2).is_err());
+    files.append(&lines(0..2));
+    assert!(Files::open(&path, 10, 2).is_err(), "the next one, too");
+    drop(files);
+    assert!(Files::open(&path, 10, 2).is_ok());
+    assert!(Files::open(&folder.path().join("no/r.jsonl"), 10, 2).is_err());
+}
+
+#[test]
+fn what_a_full_disk_takes_not_is_said_and_leaves_no_half_line() {
+    // Every write to it fails, as on a full disk.
+    let Ok(file) = OpenOptions::new().append(true).open("/dev/full") else { panic!("/dev/full is part of Linux") };
+    let mut files = Files { path: "/dev/full".into(), file, bytes: 0, bytes_max: 1_000, files: 2 };
+    let (written, error) = files.append(&lines(0..3));
+    assert_eq!((written, error.unwrap().kind()), (0, io::ErrorKind::StorageFull));
+    assert_eq!(files.bytes, 0);
+}
