@@ -94,7 +94,7 @@ impl Desk {
                 }
                 DeviceCommand::AskSettle { op, window_ms, incumbent, newcomer, history, .. } => {
                     let verdict = self.policies.settle(1, window_ms, &incumbent, &newcomer, &history);
-                    self.sessions.handle_verdict(&device, op, verdict, at);
+                    self.sessions.handle_verdict(&device, op, verdict, None, at);
                 }
                 DeviceCommand::Close { socket, .. } => self.sessions.handle_close(socket, Departure::Evicted, at),
                 DeviceCommand::AuthError { error, .. } => panic!("{error}"),

@@ -47,12 +47,17 @@ impl Devices {
         match command {
             DeviceCommand::CheckToken { socket, register } => return self.check_token(socket, register),
             DeviceCommand::AskSettle { device, op, window_ms, mut incumbent, newcomer, history, .. } => {
-                if incumbent.local {
-                    incumbent.idle_ms = incumbent.idle_ms.min(self.silence_of_holder(&device));
-                }
+                let silent_ms = if incumbent.local { self.silence_of_holder(&device) } else { u32::MAX };
+                incumbent.idle_ms = incumbent.idle_ms.min(silent_ms);
                 let key = pointwork_policy::user_key(&device);
                 let verdict = self.policies.settle(key, window_ms, &incumbent, &newcomer, &history);
-                return self.step(|state, at| state.sessions.handle_verdict(&device, op, verdict, at)).1;
+                let told = |state: &mut State, at| {
+                    if let Some(holder) = state.sessions.holder(&device) {
+                        state.sessions.handle_heard(holder.socket, silent_ms, at);
+                    }
+                    state.sessions.handle_verdict(&device, op, verdict, None, at);
+                };
+                return self.step(told).1;
             }
             DeviceCommand::Read { device, op } => {
                 let devices = self.clone();
@@ -210,6 +215,7 @@ fn note(event: &SessionEvent) {
         outcome,
         reason,
         epoch = event.epoch,
+        arm = event.exposure.as_ref().map(|exposure| exposure.arm.as_str()),
         incumbent_age_ms = event.incumbent.map(|incumbent| incumbent.age_ms),
         incumbent_idle_ms = event.incumbent.map(|incumbent| incumbent.idle_ms),
         "device session"

@@ -23,6 +23,7 @@ use pointwork_core::{
     SocketId, Time,
     decision::Departure,
     device::{DeviceCommand, Moment, Sessions},
+    time::span_ms,
 };
 use socketioxide_redis_streams::Namespace;
 use tokio::{
@@ -40,6 +41,7 @@ use crate::{
     io::{SocketIo, SocketRef},
     lock::lock,
     policies::Policies,
+    shed::silence,
 };
 
 /// The namespace of devices.
@@ -148,7 +150,10 @@ impl Devices {
     /// A socket is closed, by whomever.
     fn closed(self: &Arc<Self>, socket: SocketId, how: Departure) {
         self.drive(|state, at| {
-            if state.sockets.remove(&socket).is_some() {
+            if let Some(client) = state.sockets.remove(&socket) {
+                if let Some(silent) = silence(&client.socket) {
+                    state.sessions.handle_heard(socket, span_ms(silent), at);
+                }
                 state.sessions.handle_close(socket, how, at);
             }
         });

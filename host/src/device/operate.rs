@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pointwork_core::device::{Record, StoreAway, Swapped};
+use pointwork_core::experiment::Trial;
 use serde_json::{Value, json};
 
 use super::{
@@ -171,5 +172,25 @@ fn overview(device: &str, record: &Record) -> Overview {
         "owner": record.owner.as_deref(),
         "epoch": record.epoch,
         "events": record.events.iter().map(happened).collect::<Vec<_>>(),
+        "trial": record.trial.as_deref().map(|trial| tried(trial, unix_ms())),
+    })
+}
+
+/// A device's exposure to an experiment and what came of it so far, as operators see it.
+fn tried(trial: &Trial, now_ms: u64) -> Value {
+    let outcomes = trial.outcomes(now_ms);
+    let name = trial.experiment.split(':').next().unwrap_or_default();
+    json!({
+        "experiment": name,
+        "arm": &*trial.arm,
+        "exposed_ms": trial.exposed_ms,
+        "ends_ms": trial.ends_ms(),
+        "decisions": outcomes.decisions,
+        "failures": outcomes.failures,
+        "flips": outcomes.flips,
+        "refused": outcomes.refused,
+        "stranded_ms": outcomes.stranded_ms,
+        "offline_ms": outcomes.offline_ms,
+        "stable_ms": outcomes.is_stable.then_some(outcomes.stable_ms),
     })
 }

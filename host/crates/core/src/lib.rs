@@ -12,6 +12,7 @@
 //! - [`decision`]: what a policy is asked and what it answers, as in `wit/policy.wit`.
 //! - [`rules`]: the native defaults, which are the seeds' own rules.
 //! - [`device`]: which socket of a device holds its session.
+//! - [`experiment`]: two rules at once in one slot, which unit gets which, and what came of it.
 //! - [`room`]: the names of Socket.IO rooms. [`time`]: the moments that machines are given.
 
 #![forbid(unsafe_code)]
@@ -24,6 +25,7 @@ pub mod command;
 pub mod decision;
 pub mod device;
 pub mod directory;
+pub mod experiment;
 pub mod fences;
 pub mod history;
 pub mod room;

@@ -8,12 +8,13 @@
 //!  "events":[[1800000000000,"accepted"]]}
 //! ```
 //!
-//! A holder that ended is in `ended` (`how`, `at_ms`, `replica`), the pairing code in `code`; an operator's block is `blocked`. Hashes
-//! are text, because other programs' numbers do not hold 64 bits.
+//! A holder that ended is in `ended` (`how`, `at_ms`, `replica`), the pairing code in `code`; an operator's block is `blocked`; what
+//! an experiment counts is in `trial`, by the names of [`Trial`]. Hashes are text, because other programs' numbers do not hold 64 bits.
 
 use pointwork_core::SocketId;
 use pointwork_core::decision::{Departure, HISTORY_MAX, Happening};
 use pointwork_core::device::{Ended, Happened, Holder, Record, Status};
+use pointwork_core::experiment::Trial;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -75,6 +76,8 @@ struct Written {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ended: Option<WrittenEnded>,
     events: Vec<WrittenEvent>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trial: Option<Box<Trial>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -152,6 +155,7 @@ impl From<&Record> for Written {
             holder: record.holder.as_ref().map(WrittenHolder::from),
             ended: record.ended.as_ref().map(ended),
             events: record.events.iter().map(|event| WrittenEvent(event.at_ms, event.what)).collect(),
+            trial: record.trial.clone(),
         }
     }
 }
@@ -189,6 +193,7 @@ impl TryFrom<Written> for Record {
             owner: written.owner.map(Into::into),
             pairing_code: written.code.map(Into::into),
             last_seen_ms: written.seen_ms,
+            trial: written.trial,
         })
     }
 }

@@ -7,6 +7,7 @@ use super::record::{Holder, Record, Status};
 use super::register::{AuthError, CloseReason, OpId, RegisterId, ThrottleReason};
 use crate::call::SocketId;
 use crate::decision::{Event, Incumbent, Newcomer};
+use crate::experiment::{Exposure, Trial};
 
 /// One thing to do. Questions and store operations have a number and are answered once; what is not answered within
 /// [`crate::device::DeviceSettings::step_timeout_ms`] counts as failed, and an answer after that is dropped.
@@ -57,6 +58,10 @@ pub enum DeviceCommand {
         newcomer: Newcomer,
         /// Newest first; at most [`crate::decision::HISTORY_MAX`].
         history: Vec<Event>,
+        /// What the record says of the device's exposure to an experiment: while its horizon lasts it stays in its arm.
+        trial: Option<Box<Trial>>,
+        /// The arm that decided when the same register was decided before, and nothing was written: it is to decide again.
+        pinned: Option<Box<Exposure>>,
     },
     /// Write the record if the store's has the epoch `expected` (0: if there is none), in one step, and bring what became of
     /// it by [`crate::device::Sessions::handle_swapped`].

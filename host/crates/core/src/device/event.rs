@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::register::{AuthError, OpId};
 use crate::call::SocketId;
 use crate::decision::Incumbent;
+use crate::experiment::Exposure;
 
 /// A decision about a device's session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub struct SessionEvent {
     pub ask: Option<OpId>,
     /// What was known of the holder that there was.
     pub incumbent: Option<Incumbent>,
+    /// The arm that decided, if one did.
+    pub exposure: Option<Box<Exposure>>,
 }
 
 /// What was decided.

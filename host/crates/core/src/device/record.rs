@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 use crate::call::SocketId;
 use crate::decision::{Departure, Event, HISTORY_MAX, Happening};
+use crate::experiment::trial::Change;
+use crate::experiment::{Exposure, Trial};
 
 /// What is known of a device, cluster-wide. The default is that of a device nobody has heard of.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -41,6 +43,8 @@ pub struct Record {
     pub pairing_code: Option<Arc<str>>,
     /// When it last registered, or its holder ended, in milliseconds since the Unix epoch.
     pub last_seen_ms: u64,
+    /// Its exposure to an experiment and what became of it; of the last one, if there were several.
+    pub trial: Option<Box<Trial>>,
 }
 
 /// The socket that holds a session.
@@ -124,6 +128,7 @@ impl Record {
     /// one that this record names, if it names one.
     pub fn accepted(&self, mut holder: Holder, fate: Fate, above: u64, unix_ms: u64) -> Record {
         let mut next = self.next(above, unix_ms);
+        let is_eviction = self.holder.is_some() && fate == Fate::Evicted;
         match (next.holder.take(), fate) {
             (None, _) => {}
             (Some(_), Fate::Evicted) => {
@@ -134,10 +139,12 @@ impl Record {
         }
         next.push(Happening::Accepted, unix_ms);
         holder.epoch = next.epoch;
+        // One that takes the session back had lost it until now.
+        let since_ms = if is_eviction { unix_ms } else { holder.accepted_ms };
         (next.holder, next.ended) = (Some(holder), None);
         next.status = next.status_held();
         next.last_seen_ms = unix_ms;
-        next
+        next.tried(self, Some(Some(since_ms)), is_eviction, unix_ms)
     }
 
     /// A newcomer was refused; nothing else changes.
@@ -145,7 +152,10 @@ impl Record {
         let mut next = self.next(0, unix_ms);
         next.refusals += 1;
         next.push(Happening::Refused, unix_ms);
-        next
+        if let Some(trial) = &mut next.trial {
+            trial.refused(unix_ms);
+        }
+        next.tried(self, None, false, unix_ms)
     }
 
     /// The holder is as `status` says; it registered again if `is_refresh`. The new epoch is greater than `above`, too.
@@ -156,7 +166,7 @@ impl Record {
             next.push(Happening::Refreshed, unix_ms);
             next.last_seen_ms = unix_ms;
         }
-        next
+        next.tried(self, None, false, unix_ms)
     }
 
     /// The holder ended, and nobody holds the session. The status stays.
@@ -167,14 +177,14 @@ impl Record {
             next.ended = Some(Ended { how, at_ms: unix_ms, replica: holder.replica });
             next.last_seen_ms = unix_ms;
         }
-        next
+        next.tried(self, Some(None), false, unix_ms)
     }
 
     /// Nobody came in time: it is offline. The new epoch is greater than `above`, too.
     pub fn offline(&self, above: u64, unix_ms: u64) -> Record {
         let mut next = self.next(above, unix_ms);
         next.status = Status::Offline;
-        next
+        next.tried(self, None, false, unix_ms)
     }
 
     /// An operator ends the session: the socket that has it is to be evicted, the device may come back.
@@ -185,7 +195,7 @@ impl Record {
             next.ended = Some(Ended { how: Departure::Evicted, at_ms: unix_ms, replica: holder.replica });
         }
         next.status = Status::Offline;
-        next
+        next.tried(self, Some(None), false, unix_ms)
     }
 
     /// An operator ends the session and does not let the device come back.
@@ -205,7 +215,41 @@ impl Record {
         if next.status == Status::Provisioning {
             next.status = Status::Online;
         }
+        next.tried(self, None, false, unix_ms)
+    }
+
+    /// A decision of `settle` was taken in an arm. What was decided is to follow at the same moment; the epoch is still the same.
+    pub fn exposed(&self, exposure: &Exposure, unix_ms: u64) -> Record {
+        let mut next = self.clone();
+        let known = next.trial.take().filter(|trial| *trial.experiment == *exposure.experiment);
+        let mut trial = known.unwrap_or_else(|| Box::new(Trial::new(exposure, self, unix_ms)));
+        trial.decided(exposure.is_failed, unix_ms);
+        next.trial = Some(trial);
         next
+    }
+
+    /// So long had nothing been heard of the holder. What becomes of it is to follow at the same moment; the epoch is still the same.
+    pub fn silent_for(&self, silent_ms: u32) -> Record {
+        let mut next = self.clone();
+        if let Some(trial) = &mut next.trial {
+            trial.silent_ms = Some(silent_ms);
+        }
+        next
+    }
+
+    /// Its trial counts what changed since `before`. `holder_since_ms`: the holder is another one, accepted then; or none any more.
+    fn tried(
+        mut self,
+        before: &Record,
+        holder_since_ms: Option<Option<u64>>,
+        is_eviction: bool,
+        unix_ms: u64,
+    ) -> Record {
+        if let Some(mut trial) = self.trial.take() {
+            trial.changed(before, &Change { status: self.status, holder_since_ms, is_eviction }, unix_ms);
+            self.trial = Some(trial);
+        }
+        self
     }
 
     fn next(&self, above: u64, unix_ms: u64) -> Record {

@@ -10,6 +10,7 @@ use pointwork_core::device::{
 use pointwork_core::{SocketId, decision::Happening};
 
 use crate::clients::{Believed, Client};
+use crate::ledger::Ledger;
 
 /// How long after the store was in trouble its record may not be the truth: every step may have waited in vain.
 const TROUBLE_US: u64 = 20_000_000;
@@ -28,6 +29,7 @@ pub(crate) struct Auditor {
     /// When the store was last away, or may have been.
     pub(crate) trouble_us: Option<u64>,
     pub(crate) heartbeat_timeout_us: u64,
+    pub(crate) ledger_of_trials: Ledger,
     /// What happened, for the proof that a simulation reaches everything.
     pub(crate) ends: BTreeMap<String, usize>,
 }
@@ -221,6 +223,24 @@ impl Auditor {
                 Some((_, at)) => *at = now_us,
                 None => places.push((socket, now_us)),
             }
+        }
+    }
+
+    /// After every step, of each device: its trial counts what the ledger counts.
+    pub(crate) fn check_trial(&mut self, device: &Arc<str>, record: &Record, now_ms: u64) {
+        let is_calm = self.trouble_us.is_none();
+        let Some(over) = self.ledger_of_trials.check(device, record, is_calm, now_ms) else { return };
+        let reached = [
+            (true, "over"),
+            (over.flips > 0, "with flips"),
+            (over.refused > 0, "with refusals"),
+            (over.failures > 0, "with failures"),
+            (over.stranded_ms > 0, "stranded"),
+            (over.offline_ms > 0, "offline"),
+            (over.is_stable && over.stable_ms > 0, "stable"),
+        ];
+        for (_, what) in reached.into_iter().filter(|(is_reached, _)| *is_reached) {
+            self.count(format!("trial {what}"));
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pointwork_core::SocketId;
 use pointwork_core::decision::{Departure, SettleVerdict};
 use pointwork_core::device::{OpId, OwnerAnswer, Record, RegisterId, StoreAway, Swapped};
+use pointwork_core::experiment::Exposure;
 
 use crate::clients::Brings;
 
@@ -46,6 +47,7 @@ pub(crate) enum Happening {
         device: Arc<str>,
         op: OpId,
         verdict: SettleVerdict,
+        exposure: Option<Exposure>,
     },
     Read {
         replica: usize,

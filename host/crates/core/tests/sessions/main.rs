@@ -10,6 +10,7 @@
 mod auditor;
 mod clients;
 mod happening;
+mod ledger;
 #[path = "../simulation/random.rs"]
 mod random;
 mod schedule;
@@ -115,6 +116,13 @@ const REACHED: &[&str] = &[
     "Block",
     "Unblock",
     "Pair",
+    "trial over",
+    "trial with flips",
+    "trial with refusals",
+    "trial with failures",
+    "trial stranded",
+    "trial offline",
+    "trial stable",
 ];
 
 /// The first seed by which a mutation is found, and what is said of it.

@@ -7,6 +7,7 @@ use pointwork_core::device::{DeviceLoad, DeviceSettings, Status};
 
 use crate::clients::Brings;
 use crate::happening::{Happening, Operator};
+use crate::ledger::experiment;
 use crate::world::{Faults, MS, SECOND, World};
 
 /// When clients and faults come to rest.
@@ -27,7 +28,9 @@ pub(crate) fn world(seed: u64) -> World {
     settings.registers_per_device_max = if seed.is_multiple_of(7) { 2 } else { 8 };
     settings.evictions_max = if seed.is_multiple_of(11) { 0 } else { 10_000 };
     settings.reconciles_max = if seed.is_multiple_of(13) { 1 } else { 64 };
-    World::new(seed, if seed.is_multiple_of(2) { 2 } else { 3 }, settings)
+    let mut world = World::new(seed, if seed.is_multiple_of(2) { 2 } else { 3 }, settings);
+    world.experiment = (!seed.is_multiple_of(3)).then(experiment);
+    world
 }
 
 /// Runs a world to its end.

@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use pointwork_core::decision::{Departure, Liveness, SettleVerdict};
 use pointwork_core::device::{
-    CloseReason, DeviceCommand, DeviceSettings, Moment, OwnerAnswer, Proof, Record, RegisterId, Sessions, Status,
+    CloseReason, DeviceCommand, DeviceSettings, Moment, OpId, OwnerAnswer, Proof, Record, RegisterId, Sessions, Status,
     StoreAway, Swapped,
 };
+use pointwork_core::experiment::{Experiment, Exposure, Trial};
 use pointwork_core::{SocketId, Time, rules};
 
 use crate::auditor::Auditor;
@@ -74,6 +75,8 @@ pub(crate) struct World {
     devices: BTreeSet<Arc<str>>,
     pub(crate) auditor: Auditor,
     pub(crate) mutation: Option<Mutation>,
+    /// What runs in `settle`.
+    pub(crate) experiment: Option<Experiment>,
     /// The last happenings, for a failure's message.
     pub(crate) trace: VecDeque<String>,
 }
@@ -96,6 +99,7 @@ impl World {
             devices: BTreeSet::new(),
             auditor,
             mutation: None,
+            experiment: None,
             trace: VecDeque::new(),
         };
         for _ in 0..replicas {
@@ -185,6 +189,7 @@ impl World {
             // One whose replica waits for the news that it was accepted is in place, too.
             let named = record.holder.as_ref().map(|holder| holder.socket).filter(|one| self.clients.contains_key(one));
             self.auditor.check(&device, &record, &believed, named, self.now_us);
+            self.auditor.check_trial(&device, &record, EPOCH_MS + self.now_us / MS);
         }
     }
 
@@ -250,7 +255,7 @@ impl World {
                 let happening = Happening::AskOwner { replica: index, device, op, uid, socket, is_lost: lost };
                 self.after(delay, happening);
             }
-            DeviceCommand::AskSettle { device, op, window_ms, incumbent, .. } => {
+            DeviceCommand::AskSettle { device, op, window_ms, incumbent, trial, pinned, .. } => {
                 assert!(incumbent.liveness != Liveness::Gone, "not-stranded: asked about one that is gone");
                 let native = rules::settle(window_ms, &incumbent);
                 let is_any = self.faults.any_verdict && incumbent.liveness == Liveness::Alive;
@@ -262,8 +267,9 @@ impl World {
                 } else {
                     native
                 };
+                let exposure = self.exposure(index, &device, op, trial.as_deref(), pinned.as_deref());
                 if !self.is_unanswered() {
-                    self.after(delay / 2, Happening::Verdict { replica: index, device, op, verdict });
+                    self.after(delay / 2, Happening::Verdict { replica: index, device, op, verdict, exposure });
                 }
             }
             DeviceCommand::Close { socket, why } => {
@@ -289,6 +295,21 @@ impl World {
             | DeviceCommand::Status { .. }
             | DeviceCommand::Event(_) => {}
         }
+    }
+
+    /// The arm that decides for a device, which is in one of the two for good; a decision fails now and then.
+    fn exposure(
+        &self,
+        index: usize,
+        device: &str,
+        op: OpId,
+        trial: Option<&Trial>,
+        pinned: Option<&Exposure>,
+    ) -> Option<Exposure> {
+        let experiment = self.experiment.as_ref()?;
+        let arm = experiment.arm_for(device, trial, pinned, self.moment(index).unix_ms)?;
+        assert_eq!(arm, experiment.arm_of(device), "its weights do not change");
+        experiment.exposure(arm, op.0.is_multiple_of(7))
     }
 
     fn is_unanswered(&mut self) -> bool {
@@ -337,6 +358,7 @@ impl World {
             Happening::HalfOpen { socket } => {
                 if let Some(client) = self.clients.get_mut(&socket) {
                     client.is_alive = false;
+                    *self.auditor.ledger_of_trials.half_open_ms.entry(client.device.clone()).or_default() += 20_000;
                     self.after(20 * SECOND, Happening::Closed { socket, how: Departure::TransportLost });
                     self.auditor.count("half-open".into());
                 }
@@ -350,9 +372,9 @@ impl World {
                 }
             }
             Happening::Proof { replica, socket, register, is_good } => self.proof(replica, socket, register, is_good),
-            Happening::Verdict { replica, device, op, verdict } => {
+            Happening::Verdict { replica, device, op, verdict, exposure } => {
                 let at = self.moment(replica);
-                self.replicas[replica].machine.handle_verdict(&device, op, verdict, at);
+                self.replicas[replica].machine.handle_verdict(&device, op, verdict, exposure, at);
             }
             Happening::Read { .. }
             | Happening::ReadDone { .. }
@@ -488,6 +510,10 @@ impl World {
         if swapped == Swapped::Won {
             let believed = self.believed(device);
             self.auditor.written(device, &old, &record, &believed, &self.clients, self.now_us);
+            let holder = old.holder.as_ref().and_then(|holder| self.clients.get(&holder.socket));
+            let is_alive = holder.is_some_and(|client| client.is_alive);
+            let now_ms = EPOCH_MS + self.now_us / MS;
+            self.auditor.ledger_of_trials.written(device, &old, &record, is_alive, now_ms);
         }
         swapped
     }

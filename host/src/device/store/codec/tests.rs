@@ -51,6 +51,36 @@ fn the_rest_has_names_too() {
 }
 
 #[test]
+fn a_trial_has_names_that_stay() {
+    let exposure = pointwork_core::experiment::Exposure {
+        experiment: "e:s".into(),
+        arm: "treatment".into(),
+        weights: vec![9_500, 500],
+        horizon_ms: 600_000,
+        window_ms: 2_500,
+        silence_ms: 25_000,
+        is_failed: true,
+    };
+    let text = write(&Record { epoch: 1, ..Record::default() }.exposed(&exposure, 7).refused(7));
+    let written: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let described: serde_json::Value = serde_json::from_str(
+        r#"{"experiment":"e:s","arm":"treatment","weights":[9500,500],"exposed_ms":7,"horizon_ms":600000,"window_ms":2500,
+            "silence_ms":25000,"decisions":1,"failures":1,"flips":0,"refused":1,"stranded_ms":0,"offline_ms":0,
+            "offline_since_ms":7,"refused_since_ms":7,"burst_ms":7}"#,
+    )
+    .unwrap();
+    assert_eq!(written["trial"], described);
+}
+
+#[test]
+fn a_record_without_a_trial_is_what_older_versions_write() {
+    let mut random = fastrand::Rng::with_seed(8);
+    let record = Record { trial: None, ..record(&mut random) };
+    assert!(!write(&record).contains("trial"));
+    assert_eq!(read(write(&record).as_bytes()).unwrap().trial, None);
+}
+
+#[test]
 fn random_records_are_read_as_they_were_written() {
     let mut random = fastrand::Rng::with_seed(5);
     for _ in 0..2_000 {

@@ -6,6 +6,7 @@ use fastrand::Rng;
 use pointwork_core::SocketId;
 use pointwork_core::decision::{Departure, HISTORY_MAX, Happening};
 use pointwork_core::device::{Ended, Happened, Holder, Record, Status};
+use pointwork_core::experiment::{Exposure, Trial};
 
 const DEPARTURES: [Departure; 8] = [
     Departure::NeverSeen,
@@ -49,7 +50,31 @@ pub(in crate::device::store) fn record(random: &mut Rng) -> Record {
         owner: maybe(random, &["o", "", "ö\"\\\n"]),
         pairing_code: maybe(random, &CODES),
         last_seen_ms: number(random),
+        trial: random.bool().then(|| Box::new(trial(random))),
     }
+}
+
+fn trial(random: &mut Rng) -> Trial {
+    let exposure = Exposure {
+        experiment: (*random.choice(&["e:s", "f:ö\"\\"]).unwrap()).to_owned(),
+        arm: "treatment".to_owned(),
+        weights: vec![random.u32(..), random.u32(..)],
+        horizon_ms: random.u32(..),
+        window_ms: random.u32(..),
+        silence_ms: random.u32(..),
+        is_failed: random.bool(),
+    };
+    let mut trial = *Record::default().exposed(&exposure, number(random)).trial.unwrap();
+    for count in [&mut trial.decisions, &mut trial.failures, &mut trial.flips, &mut trial.refused] {
+        *count = random.u32(..);
+    }
+    (trial.stranded_ms, trial.offline_ms, trial.burst_ms) = (number(random), number(random), number(random));
+    let times =
+        [&mut trial.offline_since_ms, &mut trial.refused_since_ms, &mut trial.holder_since_ms, &mut trial.stable_ms];
+    for time in times {
+        *time = random.bool().then(|| number(random));
+    }
+    trial
 }
 
 fn holder(random: &mut Rng) -> Holder {

@@ -9,6 +9,7 @@ use crate::device::command::DeviceCommand;
 use crate::device::event::Reason;
 use crate::device::record::{Fate, Holder, Record};
 use crate::device::register::{AuthError, OpId, OwnerAnswer, ThrottleReason};
+use crate::experiment::Exposure;
 use crate::time::{SPAN_UNKNOWN, span_ms};
 
 impl Sessions {
@@ -106,6 +107,7 @@ impl Sessions {
             polling: claim.is_polling,
         };
         let (socket, history) = (waiting.socket, record.history(self.unix_ms));
+        let (trial, pinned) = (record.trial.clone(), waiting.exposure.clone());
         let step = Step::AskingSettle { record, incumbent, holder, is_gone: false };
         let op = self.begin(device, Work::Register(waiting), step);
         self.commands.push_back(DeviceCommand::AskSettle {
@@ -116,17 +118,35 @@ impl Sessions {
             incumbent,
             newcomer,
             history,
+            trial,
+            pinned,
         });
     }
 
-    pub(super) fn on_verdict(&mut self, device: &Arc<str>, job: Job, verdict: SettleVerdict) {
-        let (Step::AskingSettle { record, incumbent, holder, is_gone }, Work::Register(waiting)) = (job.step, job.work)
+    pub(super) fn on_verdict(
+        &mut self,
+        device: &Arc<str>,
+        job: Job,
+        verdict: SettleVerdict,
+        exposure: Option<Exposure>,
+    ) {
+        let (Step::AskingSettle { record, incumbent, holder, is_gone }, Work::Register(mut waiting)) =
+            (job.step, job.work)
         else {
             return;
         };
         if !self.is_queued(waiting.socket, device) {
             return;
         }
+        let record = exposure.as_ref().map_or_else(|| record.clone(), |arm| record.exposed(arm, self.unix_ms));
+        waiting.exposure = exposure.map(Box::new);
+        // What its transport knows may have been brought since it was asked about.
+        let incumbent = match self.local_incumbent(device).filter(|_| incumbent.local) {
+            Some(known) => Incumbent { idle_ms: incumbent.idle_ms.min(known.idle_ms), ..incumbent },
+            None => incumbent,
+        };
+        let is_heard_of = incumbent.idle_ms != SPAN_UNKNOWN;
+        let record = if is_heard_of { record.silent_for(incumbent.idle_ms) } else { record };
         let is_gone = is_gone || incumbent.local && self.holder(device).is_none();
         let ask = Some(job.op);
         let beside_ms = match verdict {
@@ -136,7 +156,7 @@ impl Sessions {
             SettleVerdict::Refuse(retry_after_ms) => {
                 let retry_after_ms = retry_after_ms.max(1);
                 let Some(holder) = holder else {
-                    return self.settled(device, waiting.socket, retry_after_ms, job.op, incumbent);
+                    return self.settled(device, &waiting, retry_after_ms, job.op, incumbent);
                 };
                 let plan = Plan::Refuse { retry_after_ms, ask: job.op, incumbent, holder, is_gone: false };
                 let next = record.refused(self.unix_ms);
@@ -160,8 +180,9 @@ impl Sessions {
 
     fn take_from_the_gone(&mut self, device: &Arc<str>, waiting: Waiting, record: Record, ask: Option<OpId>) {
         let ended = self.devices.get(device).and_then(|entry| entry.ended);
-        let is_ended = |socket| record.is_held_by(&self.replica, socket);
-        let how = ended.filter(|(socket, _)| is_ended(*socket)).map_or(Departure::TransportLost, |(_, how)| how);
+        let ended = ended.filter(|end| record.is_held_by(&self.replica, end.socket));
+        let how = ended.map_or(Departure::TransportLost, |end| end.how);
+        let record = ended.map_or_else(|| record.clone(), |end| record.silent_for(end.silent_ms));
         let take = Take { ask, ..Take::of(Reason::HolderGone) };
         self.take(device, waiting, record, Fate::Gone(how), take);
     }

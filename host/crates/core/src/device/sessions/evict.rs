@@ -77,7 +77,7 @@ impl Sessions {
                 Step::AskingSettle { holder: Some(holder), is_gone, .. } if *holder.replica == *replica => {
                     *is_gone = true;
                     let Some(job) = entry.job.take() else { continue };
-                    self.on_verdict(&device, *job, SettleVerdict::Accept);
+                    self.on_verdict(&device, *job, SettleVerdict::Accept, None);
                 }
                 Step::Swapping { plan: Plan::Refuse { holder, is_gone, .. }, .. } if *holder.replica == *replica => {
                     *is_gone = true;

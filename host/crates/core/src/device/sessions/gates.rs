@@ -122,6 +122,7 @@ impl Sessions {
                 attempts: 0,
                 rival: None,
                 evicted_by: 0,
+                exposure: None,
             });
             if let Some(known) = self.sockets.get_mut(&socket) {
                 known.stage = Stage::Queued { device: device.clone() };
@@ -150,6 +151,7 @@ impl Sessions {
             epoch,
             ask: None,
             incumbent: None,
+            exposure: None,
         }));
         self.attend(device);
     }
@@ -192,6 +194,7 @@ impl Sessions {
             epoch: 0,
             ask: None,
             incumbent: None,
+            exposure: None,
         }));
     }
 }

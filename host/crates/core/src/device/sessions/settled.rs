@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::Sessions;
 use super::state::{Local, Plan, Stage, Take, Waiting};
-use crate::call::SocketId;
 use crate::decision::Incumbent;
 use crate::device::command::DeviceCommand;
 use crate::device::event::{Outcome, Reason, SessionEvent};
@@ -41,7 +40,7 @@ impl Sessions {
             (Plan::Refuse { retry_after_ms, ask, incumbent, is_gone, .. }, Swapped::Won | Swapped::Away) => {
                 let is_gone = is_gone || incumbent.local && self.holder(device).is_none();
                 match (is_gone, swapped) {
-                    (false, _) => self.settled(device, waiting.socket, retry_after_ms, ask, incumbent),
+                    (false, _) => self.settled(device, &waiting, retry_after_ms, ask, incumbent),
                     (true, Swapped::Away) => self.provisional(device, waiting, Take::of(Reason::Provisional), None),
                     (true, _) => self.again(device, waiting),
                 }
@@ -55,11 +54,12 @@ impl Sessions {
     pub(super) fn settled(
         &mut self,
         device: &Arc<str>,
-        socket: SocketId,
+        waiting: &Waiting,
         retry_after_ms: u32,
         ask: OpId,
         incumbent: Incumbent,
     ) {
+        let socket = waiting.socket;
         if self.end_socket(socket).is_none() {
             return;
         }
@@ -75,6 +75,7 @@ impl Sessions {
             epoch,
             ask: Some(ask),
             incumbent: Some(incumbent),
+            exposure: waiting.exposure.clone(),
         }));
     }
 
@@ -144,6 +145,7 @@ impl Sessions {
             known.stage = Stage::Holder { device: device.clone() };
         }
         let epoch = record.holder.as_ref().map_or(record.epoch, |holder| holder.epoch);
+        let exposure = waiting.exposure.filter(|_| take.ask.is_some());
         let Some(entry) = self.devices.get_mut(device) else { return };
         entry.known = record.clone();
         (entry.ended, entry.offline_at, entry.is_offline_due) = (None, None, false);
@@ -169,6 +171,7 @@ impl Sessions {
             epoch,
             ask: take.ask,
             incumbent: take.incumbent,
+            exposure,
         }));
     }
 

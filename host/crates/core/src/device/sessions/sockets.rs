@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::state::{Device, Due, Socket, Stage, Work};
+use super::state::{Device, Due, End, Socket, Stage, Work};
 use super::{SHORT_RETRY_MS, Sessions};
 use crate::call::SocketId;
 use crate::decision::Departure;
@@ -29,6 +29,15 @@ impl Sessions {
         self.advance(at);
         if let Some(known) = self.sockets.get_mut(&socket) {
             known.last_packet = self.now;
+        }
+    }
+
+    /// The last that came from a socket, of whatever kind, came so long ago: what its transport knows, engine packets included.
+    pub fn handle_heard(&mut self, socket: SocketId, silent_ms: u32, at: Moment) {
+        self.advance(at);
+        if let Some(known) = self.sockets.get_mut(&socket) {
+            let later = self.now.saturating_since(known.last_packet).saturating_sub(millis(silent_ms));
+            known.last_packet = known.last_packet + later;
         }
     }
 
@@ -59,6 +68,7 @@ impl Sessions {
         if let Some(at) = known.wake {
             self.timers.remove(&(at, Due::Socket(socket)));
         }
+        let silent_ms = span_ms(self.now.saturating_since(known.last_packet));
         let offline_at = self.now + millis(self.settings.offline_debounce_ms);
         let device = match known.stage {
             Stage::Queued { device } | Stage::Holder { device } | Stage::Beside { device } => device,
@@ -68,11 +78,11 @@ impl Sessions {
         entry.queue.retain(|waiting| waiting.socket != socket);
         entry.beside.retain(|(_, beside)| *beside != socket);
         if entry.holder.take_if(|local| local.socket == socket).is_some() {
-            (entry.ended, entry.offline_at) = (Some((socket, how)), Some(offline_at));
+            (entry.ended, entry.offline_at) = (Some(End { socket, how, silent_ms }), Some(offline_at));
             entry.is_upkeep_wanted = true;
         } else if entry.is_deciding(socket) {
             // Should it have got the session all the same, this is how it lost it.
-            entry.ended = Some((socket, how));
+            entry.ended = Some(End { socket, how, silent_ms });
         }
         self.attend(&device);
     }

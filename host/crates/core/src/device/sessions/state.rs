@@ -9,6 +9,7 @@ use crate::device::event::Reason;
 use crate::device::limiter::Admission;
 use crate::device::record::{Holder, Record};
 use crate::device::register::{OpId, RegisterId, Registration};
+use crate::experiment::Exposure;
 use crate::time::Time;
 
 /// A socket of this replica.
@@ -86,6 +87,8 @@ pub(super) struct Waiting {
     pub(super) rival: Option<Holder>,
     /// The greatest epoch in favour of which it was evicted before it was known to have been accepted.
     pub(super) evicted_by: u64,
+    /// The arm that decided when `settle` was last asked.
+    pub(super) exposure: Option<Box<Exposure>>,
 }
 
 /// A device that this replica has to do with.
@@ -104,7 +107,7 @@ pub(super) struct Device {
     /// A replica that is known to be dead and that the record may name.
     pub(super) orphan_of: Option<Arc<str>>,
     /// The last holder that ended here.
-    pub(super) ended: Option<(SocketId, Departure)>,
+    pub(super) ended: Option<End>,
     /// Whom a compare-and-set replaced that may or may not have been done: to be evicted when it is known to have been.
     pub(super) replaced: Option<Holder>,
     /// A compare-and-set may yet reach the store that nobody waits for: until the record has another epoch.
@@ -119,6 +122,15 @@ pub(super) struct Device {
     pub(super) is_told_unsure: bool,
     /// Its timer.
     pub(super) wake: Option<Time>,
+}
+
+/// How a socket of this replica ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct End {
+    pub(super) socket: SocketId,
+    pub(super) how: Departure,
+    /// How long nothing had been heard of it.
+    pub(super) silent_ms: u32,
 }
 
 /// The holder, a socket of this replica.

@@ -1,6 +1,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 //! One replica, step by step. Races, faults and storms are the simulation's (`tests/sessions`).
 
+mod trials;
+
 use std::collections::BTreeMap;
 
 use super::*;
@@ -12,6 +14,7 @@ use crate::device::register::{
     TooManySockets,
 };
 use crate::device::{Key, LimiterSettings, ThrottleSettings};
+use crate::experiment::{Exposure, Trial};
 use crate::rules;
 
 const UNIX_MS: u64 = 1_800_000_000_000;
@@ -34,6 +37,12 @@ struct Replica {
     /// `settle` is not answered; its last question.
     holds_settle: bool,
     asked: Option<OpId>,
+    /// What it was told of the device's arm with its last question.
+    told: (Option<Box<Trial>>, Option<Box<Exposure>>),
+    /// The arm that answers it.
+    exposure: Option<Exposure>,
+    /// So many compare-and-sets are lost: another replica writes first.
+    loses: usize,
     said: Vec<DeviceCommand>,
 }
 
@@ -50,6 +59,9 @@ impl Replica {
             verdict: None,
             holds_settle: false,
             asked: None,
+            told: (None, None),
+            exposure: None,
+            loses: 0,
             said: Vec::new(),
         }
     }
@@ -165,6 +177,11 @@ impl Replica {
                     self.sessions.handle_read(&device, op, result, at);
                 }
                 DeviceCommand::Swap { device, op, expected, record } if !self.is_store_stuck => {
+                    if self.loses > 0 {
+                        self.loses -= 1;
+                        let other = self.record().touched(self.record().status, false, 0, at.unix_ms);
+                        self.records.insert(device.clone(), other);
+                    }
                     let is_same = self.records.get(&device).map_or(0, |record| record.epoch) == expected;
                     if is_same && !self.is_store_away {
                         self.records.insert(device.clone(), *record);
@@ -173,12 +190,12 @@ impl Replica {
                     let swapped = if self.is_store_away { Swapped::Away } else { swapped };
                     self.sessions.handle_swapped(&device, op, swapped, at);
                 }
-                DeviceCommand::AskSettle { device, op, window_ms, incumbent, .. } => {
-                    self.asked = Some(op);
+                DeviceCommand::AskSettle { device, op, window_ms, incumbent, trial, pinned, .. } => {
+                    (self.asked, self.told) = (Some(op), (trial, pinned));
                     assert_ne!(incumbent.liveness, Liveness::Gone);
                     if !self.holds_settle {
                         let verdict = self.verdict.unwrap_or_else(|| rules::settle(window_ms, &incumbent));
-                        self.sessions.handle_verdict(&device, op, verdict, at);
+                        self.sessions.handle_verdict(&device, op, verdict, self.exposure.clone(), at);
                     }
                 }
                 other => self.said.push(other),
@@ -448,7 +465,7 @@ fn no_policy_holds_one_that_is_gone() {
     replica.come(TWO, "d");
     replica.close(ONE);
     let (at, ask) = (replica.at(), replica.asked.unwrap());
-    replica.sessions.handle_verdict(&"d".into(), ask, SettleVerdict::Refuse(60_000), at);
+    replica.sessions.handle_verdict(&"d".into(), ask, SettleVerdict::Refuse(60_000), None, at);
     replica.answer();
     assert!(is_registered(&replica.said, TWO));
     assert_eq!((replica.holder(), replica.record().flips), (Some(TWO), 0));
@@ -463,7 +480,7 @@ fn a_policy_that_does_not_answer_is_answered_for() {
     // Asked when the holder was new, answered by what was known then.
     assert_eq!(throttled(&replica.pass(5_000)), Some((ThrottleReason::SessionSettle, 2_500)));
     let (at, ask) = (replica.at(), replica.asked.unwrap());
-    replica.sessions.handle_verdict(&"d".into(), ask, SettleVerdict::Accept, at);
+    replica.sessions.handle_verdict(&"d".into(), ask, SettleVerdict::Accept, None, at);
     replica.answer();
     assert_eq!((replica.said.len(), replica.holder()), (0, Some(ONE)), "too late");
 }

@@ -135,9 +135,10 @@ impl Sessions {
         let work = Work::Upkeep { attempts };
         match &record.holder {
             Some(holder) if is_mine(holder) || is_orphan(holder) => {
-                let ended = entry.ended.filter(|(socket, _)| is_mine(holder) && *socket == holder.socket);
+                let ended = entry.ended.filter(|end| is_mine(holder) && end.socket == holder.socket);
                 let is_lost = if is_mine(holder) { Departure::TransportLost } else { Departure::ReplicaLost };
-                let next = record.released(ended.map_or(is_lost, |(_, how)| how), unix_ms);
+                let known = ended.map_or_else(|| record.clone(), |end| record.silent_for(end.silent_ms));
+                let next = known.released(ended.map_or(is_lost, |end| end.how), unix_ms);
                 let replaced_by = is_mine(holder).then_some(holder.epoch);
                 // Said in a second step, if somebody else has not come by then.
                 (entry.is_offline_due, entry.is_upkeep_wanted) = (is_due, is_due);
@@ -324,7 +325,7 @@ impl Sessions {
         epoch: u64,
     ) {
         let (device, ask, incumbent) = (Some(device.clone()), None, None);
-        let event = SessionEvent { device, socket, outcome, reason, epoch, ask, incumbent };
+        let event = SessionEvent { device, socket, outcome, reason, epoch, ask, incumbent, exposure: None };
         self.commands.push_back(DeviceCommand::Event(event));
     }
 }

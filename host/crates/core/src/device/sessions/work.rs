@@ -12,6 +12,7 @@ use crate::device::event::Reason;
 use crate::device::millis;
 use crate::device::record::Record;
 use crate::device::register::{Moment, OpId, OwnerAnswer, ReadResult, StoreAway, Swapped, ThrottleReason};
+use crate::experiment::Exposure;
 use crate::rules;
 use crate::time::Time;
 
@@ -56,12 +57,19 @@ impl Sessions {
         self.attend(device);
     }
 
-    /// The answer to an `AskSettle`.
-    pub fn handle_verdict(&mut self, device: &Arc<str>, op: OpId, verdict: SettleVerdict, at: Moment) {
+    /// The answer to an `AskSettle`, and the arm that gave it, if one did: that is written into the record with what comes of it.
+    pub fn handle_verdict(
+        &mut self,
+        device: &Arc<str>,
+        op: OpId,
+        verdict: SettleVerdict,
+        exposure: Option<Exposure>,
+        at: Moment,
+    ) {
         self.advance(at);
         let is_it = |step: &Step| matches!(step, Step::AskingSettle { .. });
         let Some(job) = self.take_job(device, op, is_it) else { return };
-        self.on_verdict(device, job, verdict);
+        self.on_verdict(device, job, verdict, exposure);
         self.attend(device);
     }
 
@@ -263,7 +271,7 @@ impl Sessions {
                     Liveness::Gone => SettleVerdict::Accept,
                     Liveness::Alive | Liveness::Doubtful => rules::settle(self.settings.settle_ms, incumbent),
                 };
-                self.on_verdict(device, job, verdict);
+                self.on_verdict(device, job, verdict, None);
             }
             Step::Swapping { .. } => self.on_swapped(device, job, Swapped::Away),
         }
