@@ -62,7 +62,7 @@ impl World<'_> {
                     history: &history,
                 });
                 self.report.questions += 1;
-                self.replicas[replica].machine.handle_verdict(&device, op.id, verdict, at);
+                self.replicas[replica].machine.handle_verdict(&device, op.id, verdict, None, at);
             }
             DeviceCommand::Registered { socket, .. } => self.sockets[index(socket)].is_registered = true,
             DeviceCommand::Throttled { socket, retry_after_ms, .. } => self.refused(socket, Some(retry_after_ms)),
