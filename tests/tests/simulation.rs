@@ -8,7 +8,7 @@ use pointwork::{
 };
 use pointwork_core::decision::{Absence, Call, Candidate, Choice, Doubt, Verdict};
 use pointwork_policy::{SlotName, user_key};
-use pointwork_simulation::{Native, Rules, STEPS, Schedule};
+use pointwork_simulation::{Native, RuleMoment, Rules, STEPS, Schedule};
 use pointwork_tests::built;
 
 /// The policies of three slots, and how long theirs gives a daemon to come back.
@@ -41,15 +41,15 @@ impl Wasm {
 }
 
 impl Rules for Wasm {
-    fn choose(&self, user: &str, call: &Call, candidates: &[Candidate]) -> Choice {
+    fn choose(&self, _: RuleMoment, user: &str, call: &Call, candidates: &[Candidate]) -> Choice {
         self.policies.choose(user_key(user), call, candidates)
     }
 
-    fn wait(&self, user: &str, call: &Call, absence: &Absence) -> u32 {
+    fn wait(&self, _: RuleMoment, user: &str, call: &Call, absence: &Absence) -> u32 {
         self.policies.wait(user_key(user), call, absence)
     }
 
-    fn judge(&self, user: &str, call: &Call, doubt: &Doubt) -> Verdict {
+    fn judge(&self, _: RuleMoment, user: &str, call: &Call, doubt: &Doubt) -> Verdict {
         self.policies.judge(user_key(user), call, doubt)
     }
 

@@ -47,7 +47,8 @@ pub fn simulate(args: &SimulateArgs) -> anyhow::Result<String> {
     let sides = [&policy, &against];
     let jobs = args.jobs.or_else(|| available_parallelism().ok().map(usize::from)).unwrap_or(1);
     let pairs = play::play(&worlds, args.seeds.clone(), sides, jobs).context(named.clone())?;
-    let report = Report::new((named, summary), slot, &args.seeds, sides, outcome::SETTLE, &pairs);
+    let outcomes = if is_for_settle { outcome::SETTLE } else { outcome::RPC };
+    let report = Report::new((named, summary), slot, &args.seeds, sides, outcomes, &pairs);
     if args.json { Ok(report.to_json()?) } else { Ok(report.to_text()) }
 }
 

@@ -1,6 +1,6 @@
 //! What is measured in a world, by slot.
 
-use pointwork_simulation::SettleOutcomes;
+use pointwork_simulation::{ERRORS, RpcOutcomes, SettleOutcomes};
 
 /// An outcome: one number a world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,32 @@ pub(super) const SETTLE: &[Outcome] = &[
     less("unserved", "s a device", 3),
     less("offline", "s a device", 3),
 ];
+
+/// Those of the other slots, each over the calls of a world.
+pub(super) const RPC: &[Outcome] = &[
+    Outcome { name: "answered", unit: "% of the calls", is_less_better: false, digits: 2 },
+    less("aborted-wrongly", "% of the calls", 2),
+    less("waited", "ms for a daemon", 1),
+    less("latency", "ms, of those answered", 1),
+    less("latency-p90", "ms, of those answered", 1),
+    less(ERRORS[0], PERCENT, 2),
+    less(ERRORS[1], PERCENT, 2),
+    less(ERRORS[2], PERCENT, 2),
+    less(ERRORS[3], PERCENT, 2),
+    less(ERRORS[4], PERCENT, 2),
+    less(ERRORS[5], PERCENT, 2),
+    less(ERRORS[6], PERCENT, 2),
+    less(ERRORS[7], PERCENT, 2),
+];
+
+const PERCENT: &str = "% of the calls";
+
+/// In the order of [`RPC`].
+pub(super) fn of_rpc(outcomes: &RpcOutcomes) -> Vec<Option<f64>> {
+    let RpcOutcomes { answered, aborted_wrongly, waited_ms, latency_ms, latency_p90_ms, errors, .. } = *outcomes;
+    let first = [Some(answered), Some(aborted_wrongly), Some(waited_ms), latency_ms, latency_p90_ms];
+    first.into_iter().chain(errors.map(Some)).collect()
+}
 
 /// In the order of [`SETTLE`].
 pub(super) fn of_settle(outcomes: &SettleOutcomes) -> Vec<Option<f64>> {

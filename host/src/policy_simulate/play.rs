@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::bail;
 use pointwork_simulation::scenario::Worlds;
-use pointwork_simulation::settle;
+use pointwork_simulation::{Schedule, Violation, settle};
 
 use super::outcome;
 use super::side::Side;
@@ -69,9 +69,19 @@ fn outcomes(worlds: &Worlds, seed: u64, side: &Side) -> Result<Vec<Option<f64>>,
             let report = settle(scenario, seed, side);
             match report.broken {
                 None => Ok(outcome::of_settle(&report.outcomes)),
-                Some(violation) => Err(format!("with {}, what must always hold does not: {violation}", side.info.name)),
+                Some(violation) => Err(broken(side, &violation)),
             }
         }
-        Worlds::Rpc(_) => Err("not yet".to_owned()),
+        Worlds::Rpc(scenario) => {
+            let report = Schedule::of_scenario(scenario, seed, side).run();
+            match report.broken {
+                None => Ok(outcome::of_rpc(&report.outcomes)),
+                Some(violation) => Err(broken(side, &violation)),
+            }
+        }
     }
+}
+
+fn broken(side: &Side, violation: &Violation) -> String {
+    format!("with {}, what must always hold does not: {violation}", side.info.name)
 }

@@ -101,7 +101,7 @@ impl Report {
         }
         let _ = writeln!(
             text,
-            "\n{:<10} {:<8} {:>9} {:>9} {:>9} {:>9} {:>9}   difference of the means, 95 %",
+            "\n{:<15} {:<8} {:>9} {:>9} {:>9} {:>9} {:>9}   difference of the means, 95 %",
             "", "", "mean", "p50", "p90", "p99", "max"
         );
         for one in outcomes {
@@ -125,7 +125,7 @@ impl Compared {
             ("", "against", &self.against, format!("({})", self.unit)),
         ];
         for (name, role, distribution, last) in rows {
-            let _ = write!(text, "{name:<10} {role:<8}");
+            let _ = write!(text, "{name:<15} {role:<8}");
             match distribution {
                 Some(Distribution { mean, p50, p90, p99, max }) => {
                     for value in [mean, p50, p90, p99, max] {

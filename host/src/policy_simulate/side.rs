@@ -6,13 +6,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, bail};
-use pointwork_core::{decision::SettleVerdict, rules};
+use pointwork_core::decision::{Absence, Call, Candidate, Choice, Doubt, SettleVerdict, Verdict};
+use pointwork_core::rules;
 use pointwork_policy::contract::Moment;
 use pointwork_policy::{
     By, Decision, Digest, Engine, FailureKind, Grace, Policy, Presence, Settle, Slot, SlotLimits, SlotName, Target,
-    device_key,
+    device_key, user_key,
 };
-use pointwork_simulation::{SettleQuestion, SettleRules};
+use pointwork_simulation::{Native, RuleMoment, Rules, SettleQuestion, SettleRules};
 use serde::Serialize;
 
 use crate::config::PolicyJson;
@@ -25,6 +26,7 @@ const DEADLINES_MAX: u64 = 20;
 
 /// A rule, and how it did as a policy.
 pub(super) struct Side {
+    slot: SlotName,
     serving: Serving,
     /// What it says of itself.
     pub(super) info: Info,
@@ -60,7 +62,7 @@ impl Side {
         let native = Info { name: "native".to_owned(), version: None, digest: None };
         if file == Path::new("native") {
             anyhow::ensure!(config.is_none(), "the native rule has no configuration");
-            return Ok(Side::new(Serving::Native, native));
+            return Ok(Side::new(slot, Serving::Native, native));
         }
         let named = || file.display().to_string();
         let module = fs::read(file).with_context(named)?;
@@ -72,11 +74,11 @@ impl Side {
             SlotName::Settle => load(engine, &module, &config, Serving::Settle),
         }
         .with_context(named)?;
-        Ok(Side::new(serving, info))
+        Ok(Side::new(slot, serving, info))
     }
 
-    fn new(serving: Serving, info: Info) -> Side {
-        Side { serving, info, questions: AtomicU64::new(0), failures: Default::default() }
+    fn new(slot: SlotName, serving: Serving, info: Info) -> Side {
+        Side { slot, serving, info, questions: AtomicU64::new(0), failures: Default::default() }
     }
 
     /// How often it was asked.
@@ -110,8 +112,9 @@ impl Side {
         verdict
     }
 
-    fn count(&self) {
-        self.questions.fetch_add(1, Ordering::Relaxed);
+    /// A slot is asked; those beside the one that it is about do not count.
+    fn count(&self, slot: SlotName) {
+        self.questions.fetch_add(u64::from(slot == self.slot), Ordering::Relaxed);
     }
 }
 
@@ -143,11 +146,51 @@ fn config_json(config: Option<&Path>) -> anyhow::Result<String> {
 
 impl SettleRules for Side {
     fn settle(&self, asked: &SettleQuestion<'_>) -> SettleVerdict {
-        self.count();
+        self.count(SlotName::Settle);
         let native = || rules::settle(asked.window_ms, asked.incumbent);
         let Serving::Settle(policy) = &self.serving else { return native() };
         let at = Moment { now_ms: asked.now_ms, seed: asked.seed, key: device_key(asked.device) };
         let question = contract::settle_question(at, asked.window_ms, asked.incumbent, asked.newcomer, asked.history);
         contract::to_settle(self.ask(policy, &question, || contract::from_settle(native())))
     }
+}
+
+/// Of the three slots the policy serves one, and the native rules the others.
+impl Rules for Side {
+    fn choose(&self, at: RuleMoment, user: &str, call: &Call, candidates: &[Candidate]) -> Choice {
+        self.count(SlotName::Target);
+        let Serving::Target(policy) = &self.serving else {
+            return Native::default().choose(at, user, call, candidates);
+        };
+        let question = contract::target_question(moment(at, user), call, candidates);
+        contract::to_choice(self.ask(policy, &question, || contract::from_choice(rules::target(candidates))))
+    }
+
+    fn wait(&self, at: RuleMoment, user: &str, call: &Call, absence: &Absence) -> u32 {
+        self.count(SlotName::Grace);
+        let Serving::Grace(policy) = &self.serving else { return Native::default().wait(at, user, call, absence) };
+        let question = contract::grace_question(moment(at, user), call, absence);
+        self.ask(policy, &question, || Native::default().wait(at, user, call, absence))
+    }
+
+    fn judge(&self, at: RuleMoment, user: &str, call: &Call, doubt: &Doubt) -> Verdict {
+        self.count(SlotName::Presence);
+        let Serving::Presence(policy) = &self.serving else { return Native::default().judge(at, user, call, doubt) };
+        let question = contract::presence_question(moment(at, user), call, doubt);
+        let native = || contract::from_verdict(Native::default().judge(at, user, call, doubt));
+        contract::to_verdict(self.ask(policy, &question, native))
+    }
+
+    fn resume_ms(&self) -> Option<u32> {
+        // What another rule promises is not known.
+        if matches!(self.serving, Serving::Presence(_)) { None } else { Native::default().resume_ms() }
+    }
+
+    fn trusts_silence(&self) -> bool {
+        matches!(self.serving, Serving::Presence(_))
+    }
+}
+
+fn moment(at: RuleMoment, user: &str) -> Moment {
+    Moment { now_ms: at.now_ms, seed: at.seed, key: user_key(user) }
 }

@@ -10,10 +10,10 @@
 //!   twice.
 //! - **no-invented-success**: a result is what the daemon gave to that very request.
 //! - **positive-evidence**: `RPC target disconnected` only when the process was told so after the request was sent, other
-//!   than by mere silence, and when the target has truly left or taken the method back, or its process has ended or was cut off since.
+//!   than by mere silence unless the rule trusts in it, and when the target has truly left or taken the method back, or its process has ended or was cut off since.
 //! - **time-to-return**: nor before a daemon that may hand in its result had the time to come back, nor once it is back.
 //! - **not-available**: `RPC method not available` only when nobody was known there at some moment of the wait, and not
-//!   before its end.
+//!   before its end; or when `target` said that nobody is good enough.
 //! - **unreachable-is-said**: `RPC target unreachable` only while the link is down and only others have the method, or
 //!   after the host said that the answer is lost.
 //! - **handed-in**: a result that is handed in is taken if, and only if, the call is in flight, of that user, and was
@@ -38,7 +38,7 @@ mod view;
 use std::fmt;
 use std::time::Duration;
 
-use pointwork_core::decision::{Departure, Verdict};
+use pointwork_core::decision::{Choice, Departure, Verdict};
 use pointwork_core::{AskId, CallId, SocketId, Time};
 
 use self::call::{CallRecord, Wait};
@@ -71,6 +71,8 @@ pub(crate) struct Auditor {
     calls: Vec<Known>,
     /// How long a daemon that may hand in has to come back.
     resume: Option<Duration>,
+    /// A call may be given up because nothing is heard of a replica.
+    trusts_silence: bool,
     /// What time it is in the world.
     pub(crate) moment: Moment,
     /// The first invariant that did not hold.
@@ -88,12 +90,13 @@ struct Known {
 }
 
 impl Auditor {
-    pub(crate) fn new(resume_ms: Option<u32>) -> Auditor {
+    pub(crate) fn new(resume_ms: Option<u32>, trusts_silence: bool) -> Auditor {
         Auditor {
             views: Vec::new(),
             truth: Truth::default(),
             calls: Vec::new(),
             resume: resume_ms.map(|ms| Duration::from_millis(ms.into())),
+            trusts_silence,
             moment: Moment::ZERO,
             broken: None,
             ends: Tally::default(),
@@ -140,9 +143,11 @@ impl Auditor {
     }
 
     /// The host brings who gets a call.
-    pub(crate) fn chosen(&mut self, process: Process, call: CallId, ask: AskId) {
+    pub(crate) fn chosen(&mut self, process: Process, call: CallId, ask: AskId, choice: Choice) {
         let record = self.views[process].record(call);
-        record.is_chosen |= record.is_open && record.ask == ask && record.wait == Wait::None;
+        let is_heard = record.is_open && record.ask == ask && record.wait == Wait::None;
+        record.is_chosen |= is_heard;
+        record.is_rejected |= is_heard && choice == Choice::Reject;
     }
 
     /// The host brings what becomes of a call whose target is in doubt.

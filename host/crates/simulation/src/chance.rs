@@ -2,12 +2,38 @@
 
 use std::time::Duration;
 
-/// The one source of chance of a schedule.
-pub(crate) struct Chance(fastrand::Rng);
+use crate::draw::{Drawn, Draws};
+use crate::scenario::Span;
+
+/// The one source of chance of a schedule. That of a scenario is renewed by name before whatever matters: what is drawn then does not
+/// depend on what was drawn before, and so not on a policy that has made one more draw necessary.
+pub(crate) struct Chance(fastrand::Rng, Option<Draws>);
 
 impl Chance {
     pub(crate) fn new(seed: u64) -> Chance {
-        Chance(fastrand::Rng::with_seed(seed))
+        Chance(fastrand::Rng::with_seed(seed), None)
+    }
+
+    /// For a scenario.
+    pub(crate) fn by_name(seed: u64) -> Chance {
+        Chance(fastrand::Rng::with_seed(seed), Some(Draws::new(seed)))
+    }
+
+    /// What is drawn next is the `nth` of its kind of `whom`. Without a scenario there is one stream of chance, and no names.
+    pub(crate) fn name(&mut self, what: Drawn, whom: u64, nth: u64) {
+        if let Some(draws) = self.1 {
+            self.0 = fastrand::Rng::with_seed(draws.bits(what, whom, nth));
+        }
+    }
+
+    /// A number of a span.
+    pub(crate) fn number(&mut self, span: Span) -> u64 {
+        self.0.u64(span.min..=span.max)
+    }
+
+    /// True so many times in a hundred.
+    pub(crate) fn percent(&mut self, percent: u64) -> bool {
+        self.0.u64(..100) < percent
     }
 
     /// A number below `bound`; 0 if that is 0.

@@ -18,6 +18,10 @@ pub(crate) struct Client {
     pub(crate) connection: Option<Connection>,
     pub(crate) is_connecting: bool,
     pub(crate) has_left: bool,
+    /// How often it has connected.
+    pub(crate) connections: u64,
+    /// When it will have done all that it has to do, of one that does one thing after the other.
+    pub(crate) busy_until: Moment,
     pub(crate) jobs: Vec<Job>,
     pub(crate) finished: Vec<Finished>,
 }
@@ -53,6 +57,8 @@ pub(crate) struct Line {
     /// When the last packet each way arrives: none overtakes another.
     pub(crate) last_up: Moment,
     pub(crate) last_down: Moment,
+    /// How many packets it has seen, both ways.
+    pub(crate) packets: u64,
 }
 
 impl Client {
@@ -66,6 +72,8 @@ impl Client {
             connection: None,
             is_connecting: false,
             has_left: false,
+            connections: 0,
+            busy_until: Moment::ZERO,
             jobs: Vec::new(),
             finished: Vec::new(),
         }

@@ -37,6 +37,18 @@ pub(crate) enum Drawn {
     Lost,
     Skew,
     Question,
+    World,
+    Step,
+    Fault,
+    Packet,
+    Message,
+    Connect,
+    Return,
+    Cut,
+    Work,
+    Quickness,
+    Finish,
+    Close,
 }
 
 /// The seed of a world.

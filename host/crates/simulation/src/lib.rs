@@ -36,11 +36,13 @@ mod world;
 
 pub use audit::Violation;
 pub use machine::Flaw;
-pub use rules::{Native, Rules};
+pub use rules::{Native, RuleMoment, Rules};
 pub use settle::{NativeSettle, SettleOutcomes, SettleQuestion, SettleReport, SettleRules, settle};
 pub use sweep::{Failure, Sweep, Swept};
 pub use tally::Tally;
+pub use world::{ERRORS, RpcOutcomes};
 
+use scenario::RpcScenario;
 use story::Story;
 use world::World;
 
@@ -58,6 +60,8 @@ pub struct Schedule<'a> {
     pub rules: Option<&'a dyn Rules>,
     /// A mistake that the machines are made to make.
     pub flaw: Option<Flaw>,
+    /// What the world is like; without one everything there is goes wrong in it.
+    pub scenario: Option<&'a RpcScenario>,
 }
 
 /// What came of a schedule.
@@ -71,12 +75,21 @@ pub struct Report {
     pub faults: Tally,
     /// The first invariant that did not hold.
     pub broken: Option<Violation>,
+    /// What it was like for callers.
+    pub outcomes: RpcOutcomes,
 }
 
 impl<'a> Schedule<'a> {
     /// A schedule of the real machines with the native rules.
     pub fn new(seed: u64, steps: u32) -> Schedule<'a> {
-        Schedule { seed, steps, rules: None, flaw: None }
+        Schedule { seed, steps, rules: None, flaw: None, scenario: None }
+    }
+
+    /// The world of a seed in a scenario, with the rules that are tried.
+    pub fn of_scenario(scenario: &'a RpcScenario, seed: u64, rules: &'a dyn Rules) -> Schedule<'a> {
+        // The scenario has bounded its steps.
+        let steps = u32::try_from(scenario.steps).unwrap_or(STEPS);
+        Schedule { seed, steps, rules: Some(rules), flaw: None, scenario: Some(scenario) }
     }
 
     /// Runs it.
@@ -93,8 +106,15 @@ impl<'a> Schedule<'a> {
         let native = Native::of_seed(self.seed);
         let rules = self.rules.unwrap_or(&native);
         let story = Story::new(reader.map(|reader| -> &mut dyn FnMut(&str) { reader }));
-        let mut world = World::new(self.seed, self.steps, rules, self.flaw, story);
+        let mut world = World::new(self, rules, story);
         world.run();
-        Report { steps: world.steps, ends: world.audit.ends, faults: world.faults, broken: world.audit.broken }
+        let outcomes = world.outcomes();
+        Report {
+            steps: world.steps,
+            ends: world.audit.ends,
+            faults: world.faults,
+            broken: world.audit.broken,
+            outcomes,
+        }
     }
 }

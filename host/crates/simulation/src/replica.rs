@@ -42,6 +42,8 @@ pub(crate) struct Replica {
     pub(crate) ticks: u32,
     /// When its last message to each other process arrives: the next one does not overtake it.
     pub(crate) arrivals: [Moment; PROCESSES_MAX],
+    /// How many it has sent.
+    pub(crate) messages: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,6 +140,7 @@ impl Replica {
             alarm: None,
             ticks: 0,
             arrivals: [Moment::ZERO; PROCESSES_MAX],
+            messages: 0,
         }
     }
 

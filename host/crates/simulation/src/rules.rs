@@ -3,23 +3,37 @@
 use pointwork_core::decision::{Absence, Call, Candidate, Choice, Doubt, Verdict};
 use pointwork_core::rules;
 
+/// The moment of a decision, by which a policy is told time and chance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RuleMoment {
+    /// Milliseconds since the Unix epoch.
+    pub now_ms: u64,
+    /// 64 random bits, from the seed of the world.
+    pub seed: u64,
+}
+
 /// Who answers the machines' questions.
 ///
-/// The reference model takes it that `choose` always picks somebody, and that `judge` gives no call up for the mere
-/// silence of a replica and leaves a daemon that may hand in its result the time of [`Rules::resume_ms`].
+/// The reference model takes it that `judge` gives no call up for the mere silence of a replica, unless
+/// [`Rules::trusts_silence`], and leaves a daemon that may hand in its result the time of [`Rules::resume_ms`].
 pub trait Rules: Sync {
     /// Which candidate gets the call.
-    fn choose(&self, user: &str, call: &Call, candidates: &[Candidate]) -> Choice;
+    fn choose(&self, at: RuleMoment, user: &str, call: &Call, candidates: &[Candidate]) -> Choice;
 
     /// For how many milliseconds a call is held that found nobody.
-    fn wait(&self, user: &str, call: &Call, absence: &Absence) -> u32;
+    fn wait(&self, at: RuleMoment, user: &str, call: &Call, absence: &Absence) -> u32;
 
     /// Whether a call whose target is in doubt goes on waiting.
-    fn judge(&self, user: &str, call: &Call, doubt: &Doubt) -> Verdict;
+    fn judge(&self, at: RuleMoment, user: &str, call: &Call, doubt: &Doubt) -> Verdict;
 
     /// How long a daemon that may hand in its result is given to come back, in milliseconds, and as long as it likes once
     /// it is; `None` if nothing of that kind is promised.
     fn resume_ms(&self) -> Option<u32>;
+
+    /// It may give a call up because nothing is heard of the replica of its target.
+    fn trusts_silence(&self) -> bool {
+        false
+    }
 }
 
 /// The native rules.
@@ -51,15 +65,15 @@ impl Native {
 }
 
 impl Rules for Native {
-    fn choose(&self, _: &str, _: &Call, candidates: &[Candidate]) -> Choice {
+    fn choose(&self, _: RuleMoment, _: &str, _: &Call, candidates: &[Candidate]) -> Choice {
         rules::target(candidates)
     }
 
-    fn wait(&self, _: &str, _: &Call, absence: &Absence) -> u32 {
+    fn wait(&self, _: RuleMoment, _: &str, _: &Call, absence: &Absence) -> u32 {
         rules::grace(absence, self.grace_ms)
     }
 
-    fn judge(&self, _: &str, _: &Call, doubt: &Doubt) -> Verdict {
+    fn judge(&self, _: RuleMoment, _: &str, _: &Call, doubt: &Doubt) -> Verdict {
         rules::presence(doubt, self.recheck_ms, self.grace_ms)
     }
 

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::{Flaw, Report, Schedule, Tally, Violation};
+use crate::{Flaw, Report, RpcOutcomes, Schedule, Tally, Violation};
 
 /// Seeds that one thread takes at once.
 const CHUNK: u64 = 16;
@@ -106,6 +106,6 @@ fn run(schedule: &Schedule<'_>) -> Report {
         let text = text.or_else(|| cause.downcast_ref::<&str>().map(ToString::to_string));
         let what = text.unwrap_or_else(|| "for no reason that it gave".to_owned());
         let broken = Some(Violation { invariant: "no-panic", what });
-        Report { steps: 0, ends: Tally::default(), faults: Tally::default(), broken }
+        Report { steps: 0, ends: Tally::default(), faults: Tally::default(), broken, outcomes: RpcOutcomes::default() }
     })
 }

@@ -1,5 +1,6 @@
 //! The world of one schedule: processes, their clients, the network between them, and a clock that jumps.
 
+mod calls;
 mod carry;
 mod clients;
 mod drain;
@@ -7,6 +8,7 @@ mod end;
 mod faults;
 mod links;
 mod peers;
+mod played;
 mod requests;
 mod serve;
 mod steps;
@@ -14,23 +16,31 @@ mod wire;
 
 use std::time::Duration;
 
-use pointwork_core::{CallId, Time};
+use pointwork_core::Time;
 
+use crate::Schedule;
 use crate::agenda::{Agenda, Moment};
 use crate::audit::Auditor;
 use crate::chance::Chance;
 use crate::client::{Client, Line};
-use crate::event::{ClientId, Connection, Event, Process};
+use crate::draw::{Drawn, Draws};
+use crate::event::{ClientId, Event, Process};
 use crate::machine::Flaw;
 use crate::replica::{PROCESSES_MAX, Replica, State};
 use crate::room::Names;
 use crate::rules::Rules;
+use crate::scenario::RpcScenario;
 use crate::story::{Story, process, tell};
 use crate::tally::Tally;
+use calls::{Asked, Measure};
+pub use calls::{ERRORS, RpcOutcomes};
 
 /// Everything there is.
 pub(crate) struct World<'a> {
     rules: &'a dyn Rules,
+    /// What it is like; without one everything there is goes wrong.
+    scenario: Option<&'a RpcScenario>,
+    draws: Draws,
     flaw: Option<Flaw>,
     chance: Chance,
     now: Moment,
@@ -41,6 +51,7 @@ pub(crate) struct World<'a> {
     lines: Vec<Line>,
     /// Every call there ever was.
     calls: Vec<Asked>,
+    pub(crate) measure: Measure,
     names: Names,
     redis: Redis,
     pub(crate) audit: Auditor,
@@ -66,30 +77,25 @@ struct Redis {
     epoch: u32,
 }
 
-/// A call that a client made.
-struct Asked {
-    caller: Connection,
-    /// Where it was taken on, and its number there.
-    place: Option<(Process, CallId)>,
-    /// It is open, and not sent to a daemon that may not hand in.
-    may_be_handed_in: bool,
-}
-
 impl<'a> World<'a> {
-    pub(crate) fn new(seed: u64, steps_max: u32, rules: &'a dyn Rules, flaw: Option<Flaw>, story: Story<'a>) -> Self {
+    pub(crate) fn new(schedule: &Schedule<'a>, rules: &'a dyn Rules, story: Story<'a>) -> Self {
+        let Schedule { seed, steps: steps_max, flaw, scenario, .. } = *schedule;
         let mut world = World {
             rules,
+            scenario,
+            draws: Draws::new(seed),
             flaw,
-            chance: Chance::new(seed),
+            chance: if scenario.is_some() { Chance::by_name(seed) } else { Chance::new(seed) },
             now: Moment::ZERO,
             agenda: Agenda::default(),
             replicas: Vec::new(),
             clients: Vec::new(),
             lines: Vec::new(),
             calls: Vec::new(),
+            measure: Measure::default(),
             names: Names::new(),
             redis: Redis { is_up: true, epoch: 0 },
-            audit: Auditor::new(rules.resume_ms()),
+            audit: Auditor::new(rules.resume_ms(), rules.trusts_silence()),
             story,
             faults: Tally::default(),
             steps: 0,
@@ -100,15 +106,16 @@ impl<'a> World<'a> {
             is_ticking: true,
         };
         world.faults_percent = world.chance.pick(&[1, 4, 8, 16]);
-        for _ in 0..2 + world.chance.below(3) {
+        for _ in 0..world.count(0, |scenario| scenario.replicas, |chance| 2 + chance.below(3)) {
             world.start();
         }
-        for _ in 0..3 + world.chance.below(4) {
+        for _ in 0..world.count(1, |scenario| scenario.daemons, |chance| 3 + chance.below(4)) {
             world.add_client(true);
         }
-        for _ in 0..1 + world.chance.below(4) {
+        for _ in 0..world.count(2, |scenario| scenario.callers, |chance| 1 + chance.below(4)) {
             world.add_client(false);
         }
+        world.chance.name(Drawn::World, 1, 0);
         let first = world.now + world.chance.span(50, 1_000);
         world.agenda.enter(first, Event::Step);
         world
@@ -142,7 +149,10 @@ impl<'a> World<'a> {
             }
         }
         match event {
-            Event::Step => self.step(),
+            Event::Step => match self.scenario {
+                Some(scenario) => self.play_step(scenario),
+                None => self.step(),
+            },
             Event::Tick(process) => self.tick(process),
             Event::Look(process) => self.look(process),
             Event::Timer(process) => self.alarm(process),
@@ -205,12 +215,14 @@ impl<'a> World<'a> {
 
     /// A client that will connect soon: a daemon, or one that only calls.
     fn add_client(&mut self, is_daemon: bool) {
+        self.chance.name(Drawn::World, 2, self.clients.len() as u64);
         let user = usize::from(self.chance.once_in(4));
         let mut rooms = 0;
         while is_daemon && rooms == 0 {
             rooms = (self.chance.below(16) as u8) << (user * 4);
         }
-        let is_resumable = is_daemon && self.chance.once_in(2);
+        self.chance.name(Drawn::World, 3, self.clients.len() as u64);
+        let is_resumable = is_daemon && self.may_resume();
         let is_resuming = is_resumable && !self.chance.once_in(3);
         self.clients.push(Client::new(user, is_resumable, is_resuming, rooms));
         self.connect_after(self.clients.len() - 1, &[(1, 0, 400)]);
@@ -219,6 +231,7 @@ impl<'a> World<'a> {
     /// A client connects after a while, unless it is about to already.
     fn connect_after(&mut self, client: ClientId, spans: &[(usize, u64, u64)]) {
         if !std::mem::replace(&mut self.clients[client].is_connecting, true) {
+            self.chance.name(Drawn::Return, client as u64, self.clients[client].connections);
             let at = self.now + self.chance.weighted(spans);
             self.agenda.enter(at, Event::Connect(client));
         }
@@ -250,7 +263,8 @@ impl<'a> World<'a> {
         let replica = &mut self.replicas[process];
         let Some(at) = replica.machine.poll_timeout() else { return };
         // Alarms are a little late now and then.
-        let late = if self.chance.once_in(8) { self.chance.span(0, 3) } else { Duration::ZERO };
+        let late =
+            if self.scenario.is_none() && self.chance.once_in(8) { self.chance.span(0, 3) } else { Duration::ZERO };
         let at = replica.clock.when(at).max(self.now) + late;
         if replica.alarm.is_none_or(|alarm| at < alarm) {
             replica.alarm = Some(at);

@@ -26,6 +26,8 @@ pub(crate) struct CallRecord {
     pub(super) wait: Wait,
     /// The last question about its target-to-be was answered.
     pub(super) is_chosen: bool,
+    /// By that nobody is good enough.
+    pub(super) is_rejected: bool,
     /// How often `target` was asked since candidates were found.
     pub(super) asked_in_a_row: u32,
     /// Nobody was known to have the method at some moment since it arrived.
@@ -91,6 +93,7 @@ impl CallRecord {
             ask: AskId(0),
             wait: Wait::None,
             is_chosen: false,
+            is_rejected: false,
             asked_in_a_row: 0,
             was_bare: false,
             sent: None,

@@ -54,6 +54,7 @@ impl Auditor {
         let record = self.views[process].record(call);
         (record.ask, record.wait) = (ask, wait);
         (record.is_chosen, record.is_given_up, record.is_to_be_held) = (false, false, false);
+        record.is_rejected = false;
         let is_open = record.is_open;
         self.demand(is_open, "one-answer", || format!("{call:?} has ended and is asked about"));
     }
@@ -138,7 +139,8 @@ impl Auditor {
             Answer::TargetDisconnected => self.judge_disconnected(process, call, now),
             Answer::Unavailable => {
                 let is_over = matches!(record.wait, Wait::Until(until) if until <= now);
-                self.demand(record.sent.is_none() && record.was_bare && is_over, "not-available", || {
+                let is_nobody = record.was_bare && is_over || record.is_rejected;
+                self.demand(record.sent.is_none() && is_nobody, "not-available", || {
                     format!(
                         "{call:?} finds nobody: sent {:?}, bare {}, {:?}",
                         record.sent, record.was_bare, record.wait
@@ -173,8 +175,9 @@ impl Auditor {
         let Some((sent, told)) = record.sent.zip(record.doubt) else {
             return self.demand(false, "positive-evidence", || format!("nobody has doubted the target of {call:?}"));
         };
-        let is_told = told.cause != Departure::ReplicaSilent && record.is_given_up;
-        let is_true = self.truth.may_be_gone(connection(sent.target), record.room, sent.moment);
+        let is_silence = told.cause == Departure::ReplicaSilent;
+        let is_told = record.is_given_up && (!is_silence || self.trusts_silence);
+        let is_true = is_silence || self.truth.may_be_gone(connection(sent.target), record.room, sent.moment);
         self.demand(is_told && is_true, "positive-evidence", || {
             format!("{call:?} is disconnected: told {told:?}, given up {}, true {is_true}", record.is_given_up)
         });

@@ -26,20 +26,21 @@ impl World<'_> {
     fn carry_out(&mut self, process: Process, command: Command<u64>) {
         match command {
             Command::AskTarget { call, ask, user, input, candidates } => {
-                let choice = self.rules.choose(&user, &input, &candidates);
+                let choice = self.rules.choose(self.rule_moment(process, call, ask), &user, &input, &candidates);
                 self.verdict(process, call, ask, Said::Choice(choice));
             }
             Command::AskGrace { call, ask, user, input, absence } => {
-                let wait_ms = self.rules.wait(&user, &input, &absence);
+                let wait_ms = self.rules.wait(self.rule_moment(process, call, ask), &user, &input, &absence);
                 self.verdict(process, call, ask, Said::Wait(wait_ms));
             }
             Command::AskPresence { call, ask, user, input, doubt } => {
-                let verdict = self.rules.judge(&user, &input, &doubt);
+                let verdict = self.rules.judge(self.rule_moment(process, call, ask), &user, &input, &doubt);
                 self.verdict(process, call, ask, Said::Judgement(verdict));
             }
             Command::Emit { call, target, left, resumable } => {
                 let token = self.replicas[process].calls[call.0 as usize - 1];
                 self.calls[token].may_be_handed_in = resumable;
+                self.calls[token].is_sent(self.now);
                 let called = resumable.then_some(CallRef { process, call });
                 let line = connection(target);
                 let sent = if self.lines[line].process == process {
@@ -54,8 +55,9 @@ impl World<'_> {
                     self.replicas[process].machine.handle_undelivered(call, now);
                 }
             }
-            Command::Answer { call, .. } => {
+            Command::Answer { call, answer } => {
                 let token = self.let_go(process, call);
+                self.measure_end(token, answer.error());
                 self.send_down(self.calls[token].caller, Down::Answer { token });
             }
             Command::Forget { call } => _ = self.let_go(process, call),
@@ -75,7 +77,7 @@ impl World<'_> {
 
     /// A policy has decided: the machine hears of it at once, or late, or twice.
     fn verdict(&mut self, process: Process, call: CallId, ask: AskId, verdict: Said) {
-        if !self.chance.once_in(5) {
+        if self.scenario.is_some() || !self.chance.once_in(5) {
             return self.bring(process, call, ask, verdict);
         }
         self.faults.count("late verdict");
@@ -106,7 +108,7 @@ impl World<'_> {
         let now = replica.clock.at(self.now);
         match verdict {
             Said::Choice(choice) => {
-                self.audit.chosen(process, call, ask);
+                self.audit.chosen(process, call, ask, choice);
                 replica.machine.handle_choice(call, ask, choice, now);
             }
             Said::Wait(wait_ms) => {

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
-use super::{Asked, World};
+use super::World;
+use super::calls::Asked;
 use crate::agenda::Moment;
 use crate::client::{Finished, Job, Line};
+use crate::draw::Drawn;
 use crate::event::{CallRef, ClientId, Connection, Down, Event, Given, HandInOutcome, Process, Resumed, Token, Up};
 use crate::replica::State;
 use crate::room::{ROOMS, Room};
+use crate::scenario::Span;
 use crate::story::{client as name, tell};
 
 /// How long a daemon keeps a result that it could not hand in.
@@ -29,6 +32,8 @@ impl World<'_> {
         if open.is_empty() {
             return self.connect_after(client, &[(1, 100, 1_000)]);
         }
+        self.clients[client].connections += 1;
+        self.chance.name(Drawn::Connect, client as u64, self.clients[client].connections);
         let process = self.chance.pick(&open);
         let connection = self.audit.connection_made(process);
         self.lines.push(Line {
@@ -39,6 +44,7 @@ impl World<'_> {
             rooms: 0,
             last_up: Moment::ZERO,
             last_down: Moment::ZERO,
+            packets: 0,
         });
         tell!(self, name(client), "connects to r{process}: socket {}", connection + 1);
         self.clients[client].connection = Some(connection);
@@ -67,6 +73,7 @@ impl World<'_> {
 
     /// A client sends something; it does not overtake what it sent before.
     pub(super) fn send_up(&mut self, connection: Connection, packet: Up) {
+        self.name_packet(connection);
         let delay = self.chance.weighted(&[(8, 0, 1), (1, 1, 40)]);
         let line = &mut self.lines[connection];
         line.last_up = line.last_up.max(self.now + delay);
@@ -76,6 +83,7 @@ impl World<'_> {
 
     /// A process sends a client something.
     pub(super) fn send_down(&mut self, connection: Connection, packet: Down) {
+        self.name_packet(connection);
         let delay = self.chance.weighted(&[(8, 0, 1), (1, 1, 40)]);
         let line = &mut self.lines[connection];
         line.last_down = line.last_down.max(self.now + delay);
@@ -94,7 +102,10 @@ impl World<'_> {
         tell!(self, name(client), "{packet}");
         match packet {
             Down::Request { token, call } => self.work(client, Job { token, call, connection }),
-            Down::Answer { token } => self.audit.told(token),
+            Down::Answer { token } => {
+                self.audit.told(token);
+                self.calls[token].told = Some(self.now);
+            }
             Down::HandedIn { call, outcome } => self.hand_in_told(client, call, outcome),
             Down::Closed => self.disconnected(client),
         }
@@ -104,7 +115,7 @@ impl World<'_> {
     pub(super) fn ask(&mut self, client: ClientId, room: Room, timeout_ms: u64) {
         let Some(connection) = self.clients[client].connection else { return };
         let token = self.audit.asked();
-        self.calls.push(Asked { caller: connection, place: None, may_be_handed_in: true });
+        self.calls.push(Asked::new(connection, room, timeout_ms, self.now));
         tell!(self, name(client), "calls {room} with {timeout_ms} ms: #{token}");
         self.send_up(connection, Up::Call { token, room, timeout_ms });
     }
@@ -135,6 +146,10 @@ impl World<'_> {
         let known = &mut self.clients[client];
         known.finished.iter_mut().for_each(|finished| finished.is_sent = false);
         if !known.has_left {
+            if let Some(scenario) = self.scenario {
+                let Span { min, max } = scenario.return_ms;
+                return self.connect_after(client, &[(1, min, max)]);
+            }
             let long = if self.is_healed { 0 } else { 1 };
             self.connect_after(
                 client,
@@ -146,6 +161,9 @@ impl World<'_> {
     fn work(&mut self, client: ClientId, job: Job) {
         self.audit.delivered(job.token);
         self.clients[client].jobs.push(job);
+        if let Some(scenario) = self.scenario {
+            return self.play_work(scenario, client, job.token);
+        }
         // One in twenty never answers.
         if !self.chance.once_in(20) {
             let spans = [(50, 0, 20), (20, 20, 500), (24, 500, 6_000), (6, 6_000, 40_000)];
@@ -158,8 +176,10 @@ impl World<'_> {
     pub(super) fn finish(&mut self, client: ClientId, token: Token) {
         let Some(place) = self.clients[client].jobs.iter().position(|job| job.token == token) else { return };
         let job = self.clients[client].jobs.remove(place);
+        self.chance.name(Drawn::Finish, token as u64, 0);
         let value = token as u64 * 1_000 + self.chance.below(1_000) as u64;
-        let given = if self.chance.once_in(50) { Given::Unusable } else { Given::Value(value) };
+        let given =
+            if self.scenario.is_none() && self.chance.once_in(50) { Given::Unusable } else { Given::Value(value) };
         tell!(self, name(client), "has done #{token}: {given}");
         self.audit.given(token, given);
         if self.clients[client].connection == Some(job.connection) {

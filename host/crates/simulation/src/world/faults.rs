@@ -10,47 +10,94 @@ use crate::story::{process as name, tell};
 /// How long a broken link takes to be back, in milliseconds with weights.
 const BREAKS: [(usize, u64, u64); 3] = [(4, 10, 400), (4, 400, 3_000), (2, 3_000, 16_000)];
 
+/// What can go wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// Packets between a process and Redis vanish, and neither knows.
+    Stall,
+    /// The connections of a process to Redis are broken.
+    Link,
+    /// Its subscription alone is.
+    Subscription,
+    /// It takes messages too slowly, and some are lost.
+    Overrun,
+    /// It hangs for a while.
+    Stop,
+    Kill,
+    /// It is killed with its machine: nobody sees it at once.
+    Vanish,
+    /// It shuts down in order.
+    Drain,
+    /// Redis restarts.
+    Redis,
+    /// A process's clock leaps.
+    Leap,
+    /// It runs slowly.
+    Slow,
+}
+
 impl World<'_> {
     /// Something goes wrong.
     pub(super) fn fault(&mut self) {
+        let Some(process) = self.any_running() else { return };
+        let fault = match self.chance.below(20) {
+            0..=2 => Fault::Stall,
+            3..=5 => Fault::Link,
+            6 => Fault::Subscription,
+            7..=8 => Fault::Overrun,
+            9..=11 => Fault::Stop,
+            12..=13 => Fault::Kill,
+            14 => Fault::Vanish,
+            15..=16 => Fault::Drain,
+            17 => Fault::Redis,
+            18 => Fault::Leap,
+            _ => Fault::Slow,
+        };
+        self.befall(process, fault);
+    }
+
+    /// A process that runs.
+    pub(super) fn any_running(&mut self) -> Option<Process> {
         let running: Vec<Process> = (0..self.replicas.len()).filter(|one| self.replicas[*one].is_running()).collect();
-        if running.is_empty() {
-            return;
-        }
-        let process = self.chance.pick(&running);
-        let is_last = running.len() == 1 || self.replicas.len() == PROCESSES_MAX;
-        match self.chance.below(20) {
-            0..=2 => self.stall(process),
-            3..=5 => self.break_link(process, false),
-            6 => self.break_link(process, true),
-            7..=8 => {
+        if running.is_empty() { None } else { Some(self.chance.pick(&running)) }
+    }
+
+    /// Something goes wrong with a process, or with Redis; the last one that runs is spared.
+    pub(super) fn befall(&mut self, process: Process, fault: Fault) {
+        let running = self.replicas.iter().filter(|one| one.is_running()).count();
+        let is_last = running == 1 || self.replicas.len() == PROCESSES_MAX;
+        match fault {
+            Fault::Stall => self.stall(process),
+            Fault::Link => self.break_link(process, false),
+            Fault::Subscription => self.break_link(process, true),
+            Fault::Overrun => {
                 self.faults.count("overrun");
                 tell!(self, name(process), "takes messages too slowly");
                 self.replicas[process].overrun = 1 + self.chance.below(12);
             }
-            9..=11 => self.stop(process),
-            12..=13 if !is_last => {
+            Fault::Stop => self.stop(process),
+            Fault::Kill if !is_last => {
                 self.faults.count("killed");
                 self.kill(process, true);
             }
-            14 if !is_last => {
+            Fault::Vanish if !is_last => {
                 self.faults.count("vanished");
                 self.kill(process, false);
             }
-            15..=16 if !is_last && self.replicas[process].is_open() => {
+            Fault::Drain if !is_last && self.replicas[process].is_open() => {
                 self.faults.count("shut down");
                 self.drain(process);
             }
-            17 => self.restart_redis(),
-            18 => {
+            Fault::Redis => self.restart_redis(),
+            Fault::Leap => {
                 self.faults.count("clock leap");
                 let span = self.chance.weighted(&[(1, 1, 5_000), (1, 60_000, 600_000)]);
                 tell!(self, name(process), "its clock leaps by {} ms", span.as_millis());
                 self.replicas[process].clock.leap(self.now, span);
                 self.agenda.enter(self.now, Event::Timer(process));
             }
-            19 => self.slow_down(process),
-            _ => {}
+            Fault::Slow => self.slow_down(process),
+            Fault::Kill | Fault::Vanish | Fault::Drain => {}
         }
     }
 

@@ -5,6 +5,7 @@ use pointwork_core::decision::{Departure, Traits};
 
 use super::World;
 use crate::audit::Auditor;
+use crate::draw::Drawn;
 use crate::event::{CallRef, Connection, Down, Event, Given, Message, Process, Token, Up, socket};
 use crate::replica::{Awaited, Origin};
 use crate::room::Room;
@@ -19,6 +20,7 @@ impl World<'_> {
             return;
         }
         tell!(self, name(process), "c{}, socket {}: {packet}", self.lines[connection].client, connection + 1);
+        self.measure_result(&packet);
         match packet {
             Up::Hello => self.accept(process, connection),
             Up::Resumed(resumed) => {
@@ -54,6 +56,7 @@ impl World<'_> {
     fn register(&mut self, process: Process, connection: Connection, room: Room) {
         let now = self.before(process);
         self.lines[connection].rooms |= room.bit();
+        self.measure_return(room);
         self.audit.truly_registered(connection, room);
         self.audit.registered(process, socket(connection), room);
         let (user, method) = self.names.of(room);
@@ -90,6 +93,7 @@ impl World<'_> {
                 replica.calls.push(token);
                 let count = replica.calls.len() as u64;
                 self.calls[token].place = Some((process, call));
+                self.calls[token].arrives(self.now);
                 self.audit.called(process, Auditor::record(token, socket(connection), room, timeout), now);
                 self.audit.demand(call.0 == count, "one-answer", || format!("{call:?} is the {count}th call"));
                 tell!(self, name(process), "  #{token} is call {}", call.0);
@@ -97,6 +101,7 @@ impl World<'_> {
             Err(refused) => {
                 tell!(self, name(process), "  #{token} is refused: {refused:?}");
                 self.audit.ends.count("refused");
+                self.measure_end(token, Some("refused"));
                 self.send_down(connection, Down::Answer { token });
             }
         }
@@ -127,7 +132,7 @@ impl World<'_> {
         if !self.lines[connection].is_accepted {
             return false;
         }
-        if !self.is_healed && self.chance.once_in(150) {
+        if self.scenario.is_none() && !self.is_healed && self.chance.once_in(150) {
             // It does not take what it is sent: it is cut off, so that it comes back.
             self.faults.count("full buffer");
             self.cut(connection, &[(1, 0, 5)], &[(1, 0, 50)]);
@@ -148,6 +153,7 @@ impl World<'_> {
         line.is_cut = true;
         tell!(self, name(process), "lets socket {} go: {cause:?}", connection + 1);
         self.audit.truly_left(connection);
+        self.chance.name(Drawn::Close, connection as u64, 0);
         let are_acks_first = !self.chance.once_in(3);
         if are_acks_first {
             self.end_acks(process, connection);
@@ -179,6 +185,7 @@ impl World<'_> {
     /// Nothing passes a connection any more. Both sides learn of it, each after a while.
     pub(super) fn cut(&mut self, connection: Connection, server: &[(usize, u64, u64)], client: &[(usize, u64, u64)]) {
         self.lines[connection].is_cut = true;
+        self.chance.name(Drawn::Cut, connection as u64, 0);
         let at = self.now + self.chance.weighted(server);
         self.agenda.enter(at, Event::ServerNotices { connection });
         let at = self.now + self.chance.weighted(client);

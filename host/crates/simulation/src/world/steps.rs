@@ -39,26 +39,29 @@ impl World<'_> {
         self.agenda.enter(next, Event::Step);
     }
 
-    fn call_something(&mut self) {
+    pub(super) fn call_something(&mut self) {
         // Daemons call, too, but less.
         let is_any = self.chance.once_in(5);
         let Some(client) = self.any_connected(|is_daemon| is_any || !is_daemon) else { return };
         let room = self.any_room(client);
-        let timeout_ms = self.chance.pick(&[30_000, 30_000, 30_000, 30_000, 60_000, 8_000, 1_500, 300, 20]);
+        let timeout_ms = match self.scenario {
+            Some(scenario) => self.chance.number(scenario.timeout_ms),
+            None => self.chance.pick(&[30_000, 30_000, 30_000, 30_000, 60_000, 8_000, 1_500, 300, 20]),
+        };
         // Several at once, as an app that opens does.
         for _ in 0..self.chance.pick(&[1, 1, 1, 2, 4]) {
             self.ask(client, room, timeout_ms);
         }
     }
 
-    fn register_something(&mut self) {
+    pub(super) fn register_something(&mut self) {
         let Some(client) = self.any_connected(|is_daemon| is_daemon) else { return };
         let room = self.any_room(client);
         self.clients[client].rooms |= room.bit();
         self.tell_process(client, Up::Register(room));
     }
 
-    fn unregister_something(&mut self) {
+    pub(super) fn unregister_something(&mut self) {
         let Some(client) = self.any_connected(|is_daemon| is_daemon) else { return };
         let room = self.any_room(client);
         self.clients[client].rooms &= !room.bit();
@@ -69,7 +72,7 @@ impl World<'_> {
         }
     }
 
-    fn lose_connection(&mut self) {
+    pub(super) fn lose_connection(&mut self) {
         let is_any = self.chance.once_in(4);
         let Some(client) = self.any_connected(|is_daemon| is_daemon || is_any) else { return };
         let Some(connection) = self.clients[client].connection else { return };
@@ -79,7 +82,7 @@ impl World<'_> {
         self.cut(connection, &server, &[(6, 0, 50), (3, 50, 3_000), (1, 3_000, 20_000)]);
     }
 
-    fn close_connection(&mut self) {
+    pub(super) fn close_connection(&mut self) {
         let Some(client) = self.any_connected(|_| true) else { return };
         self.close_from(client);
         self.disconnected(client);

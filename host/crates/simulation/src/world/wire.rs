@@ -2,6 +2,7 @@
 //! only where the real one loses them.
 
 use super::World;
+use crate::draw::Drawn;
 use crate::event::{Event, HandInOutcome, Message, Process};
 use crate::replica::PROCESSES_MAX;
 use crate::story::{process as name, tell};
@@ -63,6 +64,10 @@ impl World<'_> {
         if !self.replicas[to].link.is_subscribed {
             return;
         }
+        let sender = &mut self.replicas[from];
+        sender.messages += 1;
+        let nth = sender.messages;
+        self.chance.name(Drawn::Message, (from * PROCESSES_MAX + to) as u64, nth);
         let slow = if self.is_healed { 0 } else { 1 };
         let delay = self.chance.weighted(&[(30, 0, 1), (3 * slow, 1, 30), (slow, 30, 300)]);
         let last = &mut self.replicas[from].arrivals[to];
