@@ -98,12 +98,58 @@ fn the_same_is_told_however_many_threads_there_are() {
 }
 
 #[test]
+fn unequal_daemons_are_worth_a_choice() {
+    let (loaded, first) = (policy("target-least-loaded"), policy("target-first"));
+    let report = compared("target", &loaded, &first, "rpc-load", "0..60");
+    for name in ["answered", "latency", "timed-out"] {
+        assert_eq!(outcome(&report, name)["verdict"], "better", "{name}: {report}");
+    }
+    assert_eq!(outcome(&report, "unavailable")["verdict"], "same", "the worlds are the same: {report}");
+}
+
+#[test]
+fn a_shorter_grace_gives_up_what_would_have_been_answered() {
+    let (adaptive, fixed) = (policy("grace-adaptive"), policy("grace-fixed"));
+    let report = compared("grace", &adaptive, &fixed, "rpc-reconnect-storm", "0..60");
+    assert_eq!(outcome(&report, "waited")["verdict"], "better");
+    assert_eq!(outcome(&report, "aborted-wrongly")["verdict"], "worse", "that is its price");
+}
+
+#[test]
+fn of_the_other_slots_too_a_policy_against_itself_makes_no_difference_at_all() {
+    let cases = [
+        ("target", "target-least-loaded", "target-least-loaded", "rpc-load"),
+        ("target", "target-first", "native", "rpc-restarts"),
+        ("grace", "grace-adaptive", "grace-adaptive", "rpc-reconnect-storm"),
+        ("grace", "grace-fixed", "native", "rpc-flapping"),
+        ("presence", "presence-tolerant", "presence-tolerant", "rpc-flapping"),
+        ("presence", "presence-seed", "native", "rpc-restarts"),
+    ];
+    for (slot, one, other, scenario) in cases {
+        let other = if other == "native" { other.to_owned() } else { policy(other) };
+        assert_same(&compared(slot, &policy(one), &other, scenario, "3..20"));
+    }
+}
+
+#[test]
 fn a_policy_that_fails_is_counted_and_the_native_rule_answers() {
     let hostile = built("guests", "hostile");
-    let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), r#"{"mode": "panic"}"#).unwrap();
-    let arguments = ["--slot", "target", "--policy", &hostile, "--scenario", "rpc-load", "--seeds", "0..5", "--json"];
-    let _ = arguments;
+    let arguments = ["--slot", "target", "--policy", &hostile, "--scenario", "rpc-load", "--seeds", "0..3", "--config"];
+    let with = |mode: &str, more: &[&str]| told(&[&arguments[..], &[mode], more].concat());
+    let report: Value = serde_json::from_str(&with(r#"{"mode": "trap"}"#, &["--json"])).unwrap();
+    let failures = report["policy"]["failures"]["trap"].as_u64();
+    assert_eq!(failures, report["policy"]["questions"].as_u64(), "every one: {report}");
+    assert_same(&report);
+    let text = with(r#"{"mode": "out-of-range"}"#, &[]);
+    assert!(text.contains(&format!("failed {} times by out-of-bounds", failures.unwrap())), "{text}");
+}
+
+#[test]
+fn a_policy_that_never_ends_is_not_played_on() {
+    let hostile = built("guests", "hostile");
+    let mode = r#"{"mode": "loop"}"#;
+    let error = error(&["--slot", "target", "--policy", &hostile, "--config", mode, "--scenario", "rpc-load"]);
+    assert!(error.contains("hostile runs over its deadline again and again"), "{error}");
 }
 
 #[test]
@@ -115,6 +161,7 @@ fn what_is_wrong_is_said() {
     assert!(with(&hold, &["nope"]).contains("neither a file nor one of eviction-storm, "));
     assert!(with("nope.wasm", &["moves"]).contains("nope.wasm: No such file"));
     assert!(with(&policy("target-first"), &["moves"]).contains("but a settle-policy"));
+    assert!(error(&["--slot", "grace", "--policy", "native", "--scenario", "moves"]).contains("do not ask grace"));
     assert!(with(&hold, &["rpc-load"]).contains("rpc-load: these worlds do not ask settle"));
     assert!(with("native", &["moves", "--config", "{}"]).contains("the native rule has no configuration"));
     assert!(with(&hold, &["moves", "--config", "{"]).contains("the configuration is no JSON object"));

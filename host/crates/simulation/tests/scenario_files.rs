@@ -46,6 +46,10 @@ fn what_is_wrong_is_said() {
     assert_eq!(error(&format!("{LEAST}opens = [1, 2000]\n")), "settle.clients.opens: must be from 1 to 1000");
     assert!(error(&format!("{LEAST}when_refused = \"sulks\"\n")).contains("unknown variant `sulks`"));
     assert!(error("summary = \"s\"\n[settle]\ndevices = 1\n").contains("missing field `duration_s`"));
+    let rpc = "summary = \"s\"\n[rpc]\nsteps = 9\n";
+    assert!(error(&format!("{rpc}[rpc.clients]\ncall = 0\n")).contains("without calls there is nothing to measure"));
+    assert!(error(&format!("{rpc}[rpc.faults]\nkill = 3\n")).contains("percent and weights go together"));
+    assert_eq!(error(&format!("{rpc}callers = 99\n")), "rpc.callers: must be from 1 to 8");
     let late = LEAST.replace("[0, 5]", "[0, 60000]");
     assert_eq!(error(&late), "settle.clients.first_open_ms: must be from 0 to 59999");
     assert_eq!(Scenario::parse("summary = \"s\"\n"), Err(ScenarioError::WhichWorlds));
