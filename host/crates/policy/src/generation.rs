@@ -73,7 +73,8 @@ impl<S: Slot> Generation<S> {
 
     /// Makes as many instances as one has that begins to serve.
     fn warm(&self) -> Result<(), Unready> {
-        for _ in self.idle().len()..WARM_AT_START.min(self.limits.instances_max) {
+        let warm = self.idle().len();
+        for _ in warm..WARM_AT_START.min(self.limits.instances_max) {
             self.put_back(self.configured(SETUP_DEADLINE_MS)?);
         }
         Ok(())
