@@ -13,11 +13,6 @@ use crate::policy_simulate::SimulateArgs;
 use crate::policy_test::PolicyTest;
 use crate::token::TokenRequest;
 
-pub(crate) fn slot_name(text: &str) -> Result<SlotName, String> {
-    let found = SlotName::ALL.into_iter().find(|slot| slot.as_str() == text);
-    found.ok_or_else(|| format!("must be one of {}", SlotName::ALL.map(SlotName::as_str).join(", ")))
-}
-
 /// A Socket.IO host whose routing decisions are WebAssembly policies, swapped while it serves.
 #[derive(Parser, Debug)]
 #[command(name = "pointwork", version)]
@@ -51,7 +46,7 @@ pub enum PolicyCommand {
     /// Load policy files as the host would, each with the JSON file beside it, and say what they are
     Check {
         /// The slot that they are meant for
-        #[arg(long, value_parser = slot_name)]
+        #[arg(long, value_parser = str::parse::<SlotName>)]
         slot: Option<SlotName>,
         /// The policies' files
         #[arg(required = true, value_name = "FILE")]
@@ -116,7 +111,7 @@ pub struct RecordArgs {
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Decisions of this slot alone
-    #[arg(long, value_parser = slot_name)]
+    #[arg(long, value_parser = str::parse::<SlotName>)]
     slot: Option<SlotName>,
     /// So many at most
     #[arg(long, value_name = "N")]

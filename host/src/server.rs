@@ -65,6 +65,7 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
     let mut signals = Signals::new()?;
     let verifier = Arc::new(Verifier::from_config(&config.auth).context("auth")?);
     let policies = Arc::new(Policies::new(&config.policy, &config.rpc)?);
+    policies.write_trips_down().context("a thread for policy.state_dir")?;
     // Before the first socket: a call never meets a policy that is still being compiled.
     let policy_dir = PolicyDir::open(&config.policy, policies.clone())?;
     let replicas = Replicas::new(&config.redis, &config.listen, &config.rpc).context("redis")?;
@@ -96,6 +97,7 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
         io: io.clone(),
         policies,
         records: records.clone(),
+        policy_files: policy_dir.reloads(),
         devices: devices.clone(),
         replicas: replicas.clone(),
         metrics,

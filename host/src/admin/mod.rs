@@ -4,6 +4,7 @@ mod access;
 mod devices;
 mod emit;
 mod records;
+mod policies;
 
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ use crate::{
     io::{SocketIo, connected},
     policies::Policies,
     records::Records,
+    policy_dir::Reloads,
     telemetry::Metrics,
 };
 
@@ -35,6 +37,8 @@ pub struct Admin {
     pub policies: Arc<Policies>,
     /// The last decisions.
     pub records: Arc<Records>,
+    /// The policy directory.
+    pub policy_files: Reloads,
     /// Sessions of devices.
     pub devices: Arc<Devices>,
     /// The other replicas.
@@ -49,11 +53,11 @@ pub struct Admin {
 pub fn router(admin: Admin) -> Router {
     let admin = Arc::new(admin);
     Router::new()
-        .route("/v1/policies", get(policies))
         .route("/v1/emit", post(emit::emit))
         .route("/metrics", get(metrics))
         .merge(devices::routes())
         .merge(records::routes())
+        .merge(policies::routes())
         .route_layer(middleware::from_fn_with_state(admin.clone(), access::check))
         // A probe has no token.
         .route("/health", get(health))
@@ -74,10 +78,6 @@ async fn ready(State(admin): State<Arc<Admin>>) -> Response {
             (StatusCode::SERVICE_UNAVAILABLE, Json(json!({ "ready": false, "reason": reason }))).into_response()
         }
     }
-}
-
-async fn policies(State(admin): State<Arc<Admin>>) -> Json<serde_json::Value> {
-    Json(json!({ "policies": admin.policies.status() }))
 }
 
 async fn metrics(State(admin): State<Arc<Admin>>) -> String {

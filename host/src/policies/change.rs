@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pointwork_policy::{
-    ArmError, Digest, Grace, LoadError, LoadReport, Prepared, Presence, Settle, SlotName, Target, UndoError,
-    contract::Info,
+    ArmError, Digest, Grace, LoadError, LoadReport, Prepared, Presence, Settle, SlotName, SlotStatus, Standing, Target,
+    UndoError, contract::Info,
 };
 
 use super::Policies;
@@ -33,9 +33,13 @@ macro_rules! each {
     };
 }
 
-/// A policy that could serve its slot at once, with what it was made of.
+pub(super) use each;
+
+/// A policy that could serve its slot at once.
 pub struct PreparedPolicy {
     prepared: AnyPrepared,
+    /// Module and configuration, when they are to be kept over a restart.
+    source: Option<(Vec<u8>, String)>,
 }
 
 enum AnyPrepared {
@@ -83,8 +87,8 @@ pub enum NotRetried {
     /// A text of which no digest can be told.
     #[error("a digest, or its first 12 digits or more, in lower case hexadecimal")]
     NoDigest,
-    /// Nothing of that digest is quarantined, nor an arm of it tripped.
-    #[error("nothing by that digest is in quarantine")]
+    /// Nothing of that digest is quarantined or was undone, nor has an arm of it tripped.
+    #[error("nothing by that digest is in quarantine, or was undone")]
     Unknown,
     /// A prefix of several.
     #[error("the digest is that of several, more digits are needed")]
@@ -96,11 +100,12 @@ const PREFIX_DIGITS_MIN: usize = 12;
 
 impl Policies {
     /// Loads a module with its configuration into a slot; false when it was refused. A failure leaves what serves serving; it
-    /// is logged, counted and shown in the slot's status.
+    /// is logged, counted and shown in the slot's status. Compiles, and writes to `policy.state_dir`: not for an async worker.
     pub fn load(&self, slot: SlotName, module: &[u8], config: &str) -> bool {
         match each!(self, slot, |policy| policy.load(module, config)) {
             Ok(report) => {
                 switched(slot, &report);
+                self.keep(slot, &report.digest, module, config);
                 true
             }
             Err(error) => {
@@ -121,10 +126,11 @@ impl Policies {
             SlotName::Presence => AnyPrepared::Presence(self.presence.prepare(module, config)?),
             SlotName::Settle => AnyPrepared::Settle(self.settle.prepare(module, config)?),
         };
-        Ok(PreparedPolicy { prepared })
+        let source = self.state.is_some().then(|| (module.to_vec(), config.to_owned()));
+        Ok(PreparedPolicy { prepared, source })
     }
 
-    /// Has it serve its slot.
+    /// Has it serve its slot. With `policy.state_dir` it is written there: not for an async worker.
     ///
     /// # Errors
     /// When it was quarantined since it was prepared.
@@ -138,7 +144,12 @@ impl Policies {
         };
         each!(self, slot, |policy| policy.note_load(digest, switched_to.as_ref().err()));
         match &switched_to {
-            Ok(report) => switched(slot, report),
+            Ok(report) => {
+                switched(slot, report);
+                if let Some((module, config)) = policy.source {
+                    self.keep(slot, &digest, &module, &config);
+                }
+            }
             Err(error) => refused(slot, error),
         }
         switched_to
@@ -162,12 +173,17 @@ impl Policies {
         each!(self, slot, |policy| policy.clear_arm(arm))
     }
 
-    /// Goes back to the generation before.
+    /// Goes back to the generation before; beyond what this process has served, to what an earlier one kept in
+    /// `policy.state_dir`, which is compiled: not for an async worker.
     ///
     /// # Errors
     /// When no good one is kept.
     pub fn undo(&self, slot: SlotName) -> Result<LoadReport, UndoError> {
-        let report = each!(self, slot, |policy| policy.undo())?;
+        let report = match each!(self, slot, |policy| policy.undo()) {
+            Ok(report) => report,
+            Err(error) => self.load_kept(slot, Standing::Undone).ok_or(error)?,
+        };
+        self.save(slot);
         let LoadReport { generation, digest, info, .. } = &report;
         tracing::info!(%slot, generation, %digest, name = info.name, version = info.version, "policy undone: the one before serves");
         Ok(report)
@@ -176,19 +192,22 @@ impl Policies {
     /// No load takes this digest from now on; true when it served and does no more.
     pub fn quarantine(&self, slot: SlotName, digest: Digest, why: &str) -> bool {
         tracing::warn!(%slot, %digest, "policy quarantined: {why}");
-        each!(self, slot, |policy| policy.quarantine(digest, why))
+        let served = each!(self, slot, |policy| policy.quarantine(digest, why));
+        self.after_trip(slot, served);
+        served
     }
 
     /// Lets a digest be loaded again and asks arms of it again; whether there was such a one.
     pub fn retry(&self, slot: SlotName, digest: &Digest) -> bool {
-        let lifted = each!(self, slot, |policy| policy.retry(digest));
+        let lifted = each!(self, slot, |policy| policy.retry(digest)) || self.undone(slot).contains(digest);
         if lifted {
+            self.save(slot);
             tracing::info!(%slot, %digest, "policy may be loaded again");
         }
         lifted
     }
 
-    /// The quarantined digest, or a tripped arm's, that begins with these digits.
+    /// The digest that is quarantined, was undone, or is a tripped arm's, and begins with these digits.
     ///
     /// # Errors
     /// When there is none, or more than one.
@@ -197,23 +216,27 @@ impl Policies {
         if prefix.len() < PREFIX_DIGITS_MIN || !prefix.bytes().all(is_digit) {
             return Err(NotRetried::NoDigest);
         }
-        let status = each!(self, slot, |policy| policy.status());
+        let status = self.slot_status(slot);
         let quarantined = status.quarantined.iter().map(|quarantined| quarantined.digest);
         let arms = status.arms.iter().filter(|arm| arm.tripped).map(|arm| arm.digest);
-        let mut found: Vec<Digest> =
-            quarantined.chain(arms).filter(|digest| digest.to_string().starts_with(prefix)).collect();
-        found.dedup();
+        let all = quarantined.chain(arms).chain(self.undone(slot));
+        let found: Vec<Digest> = all.filter(|digest| digest.to_string().starts_with(prefix)).collect();
         match found.as_slice() {
             [] => Err(NotRetried::Unknown),
-            [digest] => Ok(*digest),
             [first, rest @ ..] if rest.iter().all(|digest| digest == first) => Ok(*first),
             _ => Err(NotRetried::Ambiguous),
         }
     }
 
+    /// What serves a slot, and how it does.
+    pub fn slot_status(&self, slot: SlotName) -> SlotStatus {
+        each!(self, slot, |policy| policy.status())
+    }
+
     /// Goes back to the native rule.
     pub fn unload(&self, slot: SlotName) {
         each!(self, slot, |policy| policy.unload());
+        self.save(slot);
         tracing::info!(%slot, "no policy: the native rule serves");
     }
 

@@ -2,6 +2,8 @@
 
 mod change;
 pub(crate) mod contract;
+mod last_good;
+mod state_dir;
 
 pub use change::{NotRetried, PreparedPolicy};
 
@@ -12,10 +14,11 @@ use pointwork_core::{
     rules,
 };
 use pointwork_policy::{
-    Breaker, Engine, Grace, Policy, Presence, Settle, Slot, SlotLimits, SlotStatus, Target, Trip, TripHook,
+    Breaker, Engine, Grace, Policy, Presence, Settle, Slot, SlotLimits, SlotName, SlotStatus, Target, Trip, TripHook,
 };
 use tokio::sync::broadcast;
 
+use self::state_dir::StateDir;
 use crate::{
     clock::unix_ms,
     config::{PolicyConfig, RpcConfig, SlotConfig},
@@ -30,6 +33,8 @@ pub struct Policies {
     settle: Policy<Settle>,
     trips: broadcast::Sender<Trip>,
     recorder: Recorder,
+    /// In the order of [`SlotName::ALL`]; without `policy.state_dir` there are none.
+    state: Option<[StateDir; 4]>,
     grace_ms: u32,
     recheck_ms: u32,
 }
@@ -41,23 +46,26 @@ impl Policies {
     /// Slots in which the native rules serve, until a policy is loaded.
     ///
     /// # Errors
-    /// When the wasm engine cannot start on this machine.
+    /// When the wasm engine cannot start on this machine, or `policy.state_dir` cannot be had.
     pub fn new(settings: &PolicyConfig, rpc: &RpcConfig) -> anyhow::Result<Self> {
         let engine = Engine::new()?;
         let (trips, _) = broadcast::channel(TRIPS_WAITING_MAX);
         let told = trips.clone();
         // Nobody listens: then nobody wants to know.
         let hook: TripHook = Arc::new(move |trip| drop(told.send(trip.clone())));
-        Ok(Self {
+        let policies = Self {
             target: policy(&engine, settings, &settings.target, &hook),
             grace: policy(&engine, settings, &settings.grace, &hook),
             presence: policy(&engine, settings, &settings.presence, &hook),
             settle: policy(&engine, settings, &settings.settle, &hook),
             trips,
             recorder: Recorder::default(),
+            state: open_state(settings)?,
             grace_ms: rpc.grace_ms.get(),
             recheck_ms: rpc.presence_poll_ms.get(),
-        })
+        };
+        policies.restore_quarantine();
+        Ok(policies)
     }
 
     /// Records every decision from here on; only the first recorder counts.
@@ -141,6 +149,12 @@ fn policy<S: Slot>(engine: &Engine, settings: &PolicyConfig, slot: &SlotConfig, 
         window_ms: settings.breaker_window_ms.get().into(),
     };
     Policy::new(engine, limits(slot)).with_breaker(breaker).with_hook(hook.clone())
+}
+
+fn open_state(settings: &PolicyConfig) -> anyhow::Result<Option<[StateDir; 4]>> {
+    let Some(dir) = &settings.state_dir else { return Ok(None) };
+    let [target, grace, presence, settle] = SlotName::ALL.map(|slot| StateDir::open(dir, slot));
+    Ok(Some([target?, grace?, presence?, settle?]))
 }
 
 fn limits(settings: &SlotConfig) -> SlotLimits {

@@ -46,7 +46,7 @@ pub(super) fn look(path: &Path) -> Seen {
 }
 
 /// The file's content, provided that it is a regular file of at most `bytes_max` that did not change while it was read.
-pub(super) fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let before = look(path);
     // Before it is opened: that alone can wait for ever on a pipe.
     if !fs::metadata(path)?.is_file() {

@@ -4,7 +4,7 @@
 //! delete, and the symlink flip of a Kubernetes ConfigMap all end in the same question, asked of the files and not of
 //! the event: are they other ones than those that were loaded, and have they stopped changing?
 
-mod file;
+pub(crate) mod file;
 mod slot_files;
 mod writers;
 
@@ -17,6 +17,7 @@ use std::{
 
 use anyhow::Context;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use pointwork_policy::{Digest, SlotName};
 
 use self::{slot_files::SlotFiles, writers::Writers};
 use crate::{config::PolicyConfig, policies::Policies};
@@ -26,7 +27,24 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 
 enum Signal {
     Event(notify::Result<notify::Event>),
+    Reload(SlotName, Digest, mpsc::SyncSender<()>),
     Close,
+}
+
+/// Has files loaded again that were not taken.
+#[derive(Clone)]
+pub struct Reloads(mpsc::Sender<Signal>);
+
+impl Reloads {
+    /// Loads a slot's files again if they are still this generation, and waits for it: not for an async worker. Without a
+    /// directory there is nothing to do.
+    pub fn reload(&self, slot: SlotName, digest: Digest) {
+        let (done, waiting) = mpsc::sync_channel(1);
+        if self.0.send(Signal::Reload(slot, digest, done)).is_ok() {
+            // An error is an end of the directory's thread.
+            let _ = waiting.recv();
+        }
+    }
 }
 
 /// A directory being watched; loads happen on its own thread, beside the serving ones.
@@ -52,14 +70,18 @@ impl PolicyDir {
             slots: SlotFiles::of(settings, dir),
             policies,
             writers: Writers::default(),
+            is_watching: settings.watch,
         };
         // The watcher first: what changes while the first load runs is seen after it.
         let watcher = if settings.watch { Some(watcher(dir, &watch.slots, signals.clone())?) } else { None };
         watch.load_at_start();
-        if watcher.is_some() {
-            thread::Builder::new().name("policy-dir".into()).spawn(move || watch.run(&received))?;
-        }
+        thread::Builder::new().name("policy-dir".into()).spawn(move || watch.run(&received))?;
         Ok(Self { signals, _watcher: watcher })
+    }
+
+    /// For the operator who wants a file loaded again.
+    pub fn reloads(&self) -> Reloads {
+        Reloads(self.signals.clone())
     }
 
     /// Stops watching. A load under way is not waited for: it may hang on a file system that does.
@@ -91,12 +113,20 @@ struct Watch {
     policies: Arc<Policies>,
     writers: Writers,
     quiet: Duration,
+    /// Whether files are looked at without being asked to.
+    is_watching: bool,
 }
 
 impl Watch {
     fn load_at_start(&mut self) {
         for slot in &mut self.slots {
-            slot.load(&self.policies);
+            slot.load_at_start(&self.policies);
+        }
+    }
+
+    fn reload(&mut self, slot: SlotName, digest: &Digest) {
+        for files in self.slots.iter_mut().filter(|files| files.slot() == slot) {
+            files.reload(&self.policies, digest);
         }
     }
 
@@ -105,17 +135,22 @@ impl Watch {
         loop {
             match received.recv_timeout(wait) {
                 Ok(Signal::Event(Ok(event))) => self.writers.note(&event, Instant::now()),
+                Ok(Signal::Reload(slot, digest, done)) => {
+                    self.reload(slot, &digest);
+                    // Whoever asked may not wait any more.
+                    let _ = done.send(());
+                }
                 Ok(Signal::Event(Err(error))) => tracing::warn!(%error, "watching the policy directory"),
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
                 Ok(Signal::Close) | Err(mpsc::RecvTimeoutError::Disconnected) => return,
             }
-            wait = self.look(Instant::now());
+            wait = if self.is_watching { self.look(Instant::now()) } else { LOOK_INTERVAL };
         }
     }
 
     /// Looks at every slot's files and loads those that have changed and settled; gives when to look again.
     fn look(&mut self, now: Instant) -> Duration {
-        let Self { slots, policies, writers, quiet } = self;
+        let Self { slots, policies, writers, quiet, .. } = self;
         let waits = slots.iter_mut().filter_map(|slot| slot.look(policies, writers, *quiet, now));
         waits.min().unwrap_or(LOOK_INTERVAL)
     }

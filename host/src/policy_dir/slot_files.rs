@@ -9,7 +9,7 @@ use super::{
     file::{self, Seen},
     writers::Writers,
 };
-use pointwork_policy::{SlotName, WASM_MAX_BYTES};
+use pointwork_policy::{Digest, SlotName, WASM_MAX_BYTES};
 
 use crate::{
     config::{PolicyConfig, PolicyJson},
@@ -55,6 +55,10 @@ impl SlotFiles {
         files.into()
     }
 
+    pub(super) fn slot(&self) -> SlotName {
+        self.slot
+    }
+
     pub(super) fn module(&self) -> &Path {
         &self.module
     }
@@ -88,19 +92,50 @@ impl SlotFiles {
 
     /// Loads what is there now, or goes back to the native rule when the module was taken away.
     pub(super) fn load(&mut self, policies: &Policies) {
+        match self.read() {
+            None => policies.unload(self.slot),
+            Some(Ok((module, config))) => drop(policies.load(self.slot, &module, &config)),
+            Some(Err(message)) => policies.note_unreadable(self.slot, &message),
+        }
+    }
+
+    /// As [`SlotFiles::load`], but when what is there is bad, the last good one that a former process kept serves.
+    pub(super) fn load_at_start(&mut self, policies: &Policies) {
+        match self.read() {
+            None => policies.unload(self.slot),
+            Some(Ok((module, config))) => policies.load_at_start(self.slot, &module, &config),
+            Some(Err(message)) => {
+                policies.note_unreadable(self.slot, &message);
+                policies.load_last_good(self.slot);
+            }
+        }
+    }
+
+    /// Loads what is there if it is this generation; an undo of another one holds.
+    pub(super) fn reload(&mut self, policies: &Policies, digest: &Digest) {
+        let loaded = self.loaded;
+        match self.read() {
+            Some(Ok((module, config))) if Digest::of_generation(&module, &config) == *digest => {
+                policies.load(self.slot, &module, &config);
+            }
+            _ => self.loaded = loaded,
+        }
+    }
+
+    /// Module and configuration, or why they cannot be read; `None` without a module. They count as loaded from now on.
+    fn read(&mut self) -> Option<Result<(Vec<u8>, String), String>> {
         let files = self.see();
         self.loaded = Some(files);
         self.seen = None;
         if files.0 == Seen::Nothing {
-            return policies.unload(self.slot);
+            return None;
         }
-        let module = file::read(&self.module, WASM_MAX_BYTES as u64).map_err(|error| (&self.module, error));
-        let read =
-            module.and_then(|module| Ok((module, self.read_config(files.1).map_err(|e| (&self.config_file, e))?)));
-        match read {
-            Ok((module, config)) => drop(policies.load(self.slot, &module, &config)),
-            Err((path, error)) => policies.note_unreadable(self.slot, &format!("{}: {error}", path.display())),
-        }
+        let words = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+        let module = file::read(&self.module, WASM_MAX_BYTES as u64).map_err(|error| words(&self.module, error));
+        Some(module.and_then(|module| {
+            let config = self.read_config(files.1).map_err(|error| words(&self.config_file, error))?;
+            Ok((module, config))
+        }))
     }
 
     fn read_config(&self, seen: Seen) -> std::io::Result<String> {

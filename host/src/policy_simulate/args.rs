@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use pointwork_policy::SlotName;
 
-use crate::cli::slot_name;
+
 
 /// Worlds of one run at most.
 pub const SEEDS_MAX: u64 = 100_000;
@@ -20,7 +20,7 @@ pub struct SimulateArgs {
     #[arg(long)]
     pub list_scenarios: bool,
     /// The slot
-    #[arg(long, value_parser = slot_name, required_unless_present = "list_scenarios")]
+    #[arg(long, value_parser = str::parse::<SlotName>, required_unless_present = "list_scenarios")]
     pub slot: Option<SlotName>,
     /// The rule to be tried: a policy's file, or `native`
     #[arg(long, value_name = "FILE|native", required_unless_present = "list_scenarios")]

@@ -3,7 +3,7 @@
 use crate::digest::Digest;
 use crate::generation::Generation;
 use crate::slot::Slot;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// How many generations are kept behind the one that serves.
@@ -27,7 +27,7 @@ pub enum Standing {
 }
 
 /// A digest that no load takes until the operator says so.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quarantined {
     /// The generation.
     pub digest: Digest,
@@ -73,6 +73,14 @@ impl<S: Slot> History<S> {
             kept: Vec::new(),
             quarantined: Vec::new(),
             undone: Vec::new(),
+        }
+    }
+
+    /// Why what serves does from now on; with the newest load earlier undos are over.
+    pub(crate) fn stand(&mut self, standing: Standing) {
+        self.standing = standing;
+        if standing == Standing::Newest {
+            self.undone.clear();
         }
     }
 

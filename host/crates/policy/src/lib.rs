@@ -51,5 +51,5 @@ pub use slot::grace::{self, Grace};
 pub use slot::presence::{self, Presence};
 pub use slot::settle::{self, Settle};
 pub use slot::target::{self, Target};
-pub use slot::{Slot, SlotName};
+pub use slot::{NoSlot, Slot, SlotName};
 pub use status::{DecisionFailure, KeptStatus, LoadFailure, SlotStatus};

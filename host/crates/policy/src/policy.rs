@@ -116,13 +116,14 @@ impl<S: Slot> Policy<S> {
     }
 
     /// As [`Policy::load`], of what is not the newest: a good one that was kept elsewhere. Then the last load's error stays.
+    /// As the last good one it does not take the place of another; as an undo it does, and what served is not kept.
     ///
     /// # Errors
     /// As [`Policy::load`].
     pub fn load_as(&self, wasm: &[u8], config_json: &str, standing: Standing) -> Result<LoadReport, LoadError> {
         let _loading = lock(&self.loading);
         let digest = Digest::of_generation(wasm, config_json);
-        let loaded = match self.serving_already(&digest) {
+        let loaded = match self.serving_already(&digest, standing) {
             Some(report) => Ok(report),
             None => self.prepare(wasm, config_json).and_then(|prepared| self.switch_as(prepared, standing)),
         };
@@ -174,7 +175,6 @@ impl<S: Slot> Policy<S> {
         if let Some(active) = self.activate(&mut history, None, Standing::Newest) {
             history.keep(active);
         }
-        history.undone.clear();
         *lock(&self.last_load_error) = None;
     }
 
@@ -210,8 +210,8 @@ impl<S: Slot> Policy<S> {
             last_load_error: lock(&self.last_load_error).clone(),
             last_failure: lock(&self.last_failure).clone(),
             live_generations: self.live.load(Ordering::Relaxed).saturating_sub(idle),
-            undone: history.standing == Standing::Undone,
-            last_good: history.standing == Standing::LastGood,
+            undone: active.is_some() && history.standing == Standing::Undone,
+            last_good: active.is_some() && history.standing == Standing::LastGood,
             trips: history.trips,
             kept,
             quarantined: history.quarantined.clone(),
@@ -219,11 +219,12 @@ impl<S: Slot> Policy<S> {
         }
     }
 
-    fn serving_already(&self, digest: &Digest) -> Option<LoadReport> {
-        let history = lock(&self.history);
+    /// What serves is wanted as this from now on: an undone or last good one that is loaded is the newest.
+    fn serving_already(&self, digest: &Digest, standing: Standing) -> Option<LoadReport> {
+        let mut history = lock(&self.history);
         let active = self.active.load();
         let active = active.as_ref().filter(|active| active.generation.digest == *digest)?;
-        drop(history);
+        history.stand(standing);
         Some(report(active, false))
     }
 
@@ -233,16 +234,20 @@ impl<S: Slot> Policy<S> {
         if let Some(quarantined) = history.quarantine_of(&digest) {
             return Err(LoadError::Quarantined(quarantined.why.clone()));
         }
-        if let Some(active) = self.active.load().as_ref().filter(|active| active.generation.digest == digest) {
+        // A last good one is for a slot that nothing serves: who loaded another one meanwhile wants that.
+        let stays = |active: &&Arc<Active<S>>| standing == Standing::LastGood || active.generation.digest == digest;
+        if let Some(active) = self.active.load().as_ref().filter(stays) {
+            if active.generation.digest == digest {
+                history.stand(standing);
+            }
             return Ok(report(active, false));
         }
         history.forget(&digest);
-        if standing == Standing::Newest {
-            history.undone.clear();
-        }
         let next = Arc::new(prepared.generation);
-        if let Some(before) = self.activate(&mut history, Some(Arc::clone(&next)), standing) {
-            history.keep(before);
+        match self.activate(&mut history, Some(Arc::clone(&next)), standing) {
+            Some(before) if standing == Standing::Undone => history.note_undone(before.generation.digest),
+            Some(before) => history.keep(before),
+            None => {}
         }
         Ok(LoadReport { changed: true, generation: history.number, digest, info: next.info.clone() })
     }
@@ -263,7 +268,7 @@ impl<S: Slot> Policy<S> {
     ) -> Option<Kept<S>> {
         let active = self.active.load_full();
         let since_ms = history.since_ms;
-        history.standing = standing;
+        history.stand(standing);
         if active.is_none() && next.is_none() {
             return None;
         }

@@ -9,6 +9,7 @@ use crate::contract::{CONTRACT_VERSION, Info, Moment, PolicyError, SPAN_MAX_MS};
 use crate::sandbox::Sandbox;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::str::FromStr;
 use wasmtime::Store;
 use wasmtime::component::InstancePre;
 
@@ -48,6 +49,19 @@ impl SlotName {
     /// The world of a policy for this slot, for messages.
     pub(crate) fn world(self) -> String {
         format!("a {self}-policy of pointwork:policy@{CONTRACT_VERSION}")
+    }
+}
+
+/// What is no slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be one of target, grace, presence, settle")]
+pub struct NoSlot;
+
+impl FromStr for SlotName {
+    type Err = NoSlot;
+
+    fn from_str(text: &str) -> Result<Self, NoSlot> {
+        Self::ALL.into_iter().find(|slot| slot.as_str() == text).ok_or(NoSlot)
     }
 }
 

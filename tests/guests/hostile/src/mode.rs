@@ -21,6 +21,8 @@ pub enum Mode {
     Loop,
     /// Executes an `unreachable`.
     Trap,
+    /// Executes an `unreachable` for one key in a thousand, those that 1,000 divides; picks 0 for the others.
+    TrapRarely,
     /// Picks the index one past the last candidate.
     OutOfRange,
     /// Allocates until it is refused, then aborts.

@@ -57,7 +57,7 @@ impl<S: Slot> Policy<S> {
     /// What serves was quarantined: gives what serves from now on.
     pub(super) fn fall_back(&self, history: &mut History<S>) -> Option<Digest> {
         let good = history.take_last_good();
-        let standing = if good.is_some() { Standing::LastGood } else { Standing::Newest };
+        let standing = if good.is_some() { Standing::LastGood } else { history.standing };
         let digest = good.as_ref().map(|generation| generation.digest);
         if let Some(good) = &good {
             good.warm_later();

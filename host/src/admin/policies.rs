@@ -1,0 +1,94 @@
+//! `/v1/policies`: what serves the slots, and the ways back.
+
+use std::sync::Arc;
+
+use axum::{
+    Json, Router,
+    extract::{Path, State, rejection::JsonRejection},
+    http::StatusCode,
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use pointwork_policy::{NoSlot, SlotName};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{Admin, refusal};
+use crate::policies::NotRetried;
+
+pub(super) fn routes() -> Router<Arc<Admin>> {
+    Router::new()
+        .route("/v1/policies", get(list))
+        .route("/v1/policies/{slot}/undo", post(undo))
+        .route("/v1/policies/{slot}/retry", post(retry))
+}
+
+/// `{policies}`, one for each slot.
+async fn list(State(admin): State<Arc<Admin>>) -> Response {
+    Json(json!({ "policies": admin.policies.status() })).into_response()
+}
+
+/// The slot as it is then. In directory mode it stays so until the slot's file changes.
+async fn undo(State(admin): State<Arc<Admin>>, Path(slot): Path<String>) -> Response {
+    let slot = match slot.parse::<SlotName>() {
+        Ok(slot) => slot,
+        Err(error) => return no_slot(error),
+    };
+    // One that an earlier process kept is read and compiled.
+    blocking(move || match admin.policies.undo(slot) {
+        Ok(_) => Json(admin.policies.slot_status(slot)).into_response(),
+        Err(error) => refusal(StatusCode::CONFLICT, error.to_string()),
+    })
+    .await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Retry {
+    /// As the status tells it, or its first 12 digits or more.
+    digest: String,
+}
+
+/// The slot as it is then: in directory mode its file was loaded again, if that is what was retried.
+async fn retry(
+    State(admin): State<Arc<Admin>>,
+    Path(slot): Path<String>,
+    body: Result<Json<Retry>, JsonRejection>,
+) -> Response {
+    let slot = match slot.parse::<SlotName>() {
+        Ok(slot) => slot,
+        Err(error) => return no_slot(error),
+    };
+    let Json(Retry { digest }) = match body {
+        Ok(body) => body,
+        Err(rejection) => return refusal(rejection.status(), rejection.body_text()),
+    };
+    blocking(move || match admin.policies.find_bad(slot, &digest) {
+        Ok(digest) => {
+            admin.policies.retry(slot, &digest);
+            admin.policy_files.reload(slot, digest);
+            Json(admin.policies.slot_status(slot)).into_response()
+        }
+        Err(error) => not_retried(error),
+    })
+    .await
+}
+
+fn not_retried(error: NotRetried) -> Response {
+    let status = match error {
+        NotRetried::NoDigest => StatusCode::BAD_REQUEST,
+        NotRetried::Unknown => StatusCode::NOT_FOUND,
+        NotRetried::Ambiguous => StatusCode::CONFLICT,
+    };
+    refusal(status, error.to_string())
+}
+
+fn no_slot(error: NoSlot) -> Response {
+    refusal(StatusCode::NOT_FOUND, format!("slot {error}"))
+}
+
+/// What compiles, or writes files, on a thread where nobody else waits.
+async fn blocking(work: impl FnOnce() -> Response + Send + 'static) -> Response {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|_| refusal(StatusCode::INTERNAL_SERVER_ERROR, "the work was given up"))
+}
