@@ -3,8 +3,8 @@
 mod access;
 mod devices;
 mod emit;
-mod records;
 mod policies;
+mod records;
 
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ use crate::{
     device::Devices,
     io::{SocketIo, connected},
     policies::Policies,
-    records::Records,
     policy_dir::Reloads,
+    records::Records,
     telemetry::Metrics,
 };
 

@@ -6,8 +6,6 @@ use std::path::PathBuf;
 use clap::Args;
 use pointwork_policy::SlotName;
 
-
-
 /// Worlds of one run at most.
 pub const SEEDS_MAX: u64 = 100_000;
 /// Threads at most.
