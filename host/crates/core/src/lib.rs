@@ -13,6 +13,7 @@
 //! - [`rules`]: the native defaults, which are the seeds' own rules.
 //! - [`device`]: which socket of a device holds its session.
 //! - [`experiment`]: two rules at once in one slot, which unit gets which, and what came of it.
+//! - [`rollout`]: how the replicas of a cluster come to serve one policy.
 //! - [`room`]: the names of Socket.IO rooms. [`time`]: the moments that machines are given.
 
 #![forbid(unsafe_code)]
@@ -28,6 +29,7 @@ pub mod directory;
 pub mod experiment;
 pub mod fences;
 pub mod history;
+pub mod rollout;
 pub mod room;
 pub mod roster;
 pub mod rules;

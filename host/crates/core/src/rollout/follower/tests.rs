@@ -1,0 +1,188 @@
+use super::*;
+
+const TIMEOUT_MS: u64 = 1_000;
+
+fn pushed(document: &Document, digest: &str, force: bool) -> Document {
+    document.push(&digest.into(), force, 10).unwrap().unwrap()
+}
+
+fn seen(document: &Document, live: &[&str]) -> Seen {
+    let live = live.iter().map(|uid| Uid::from(*uid)).collect();
+    Seen { now_ms: 20, document: document.clone(), live, is_complete: true, is_current_stored: true, ..Seen::default() }
+}
+
+fn report(push: u64, prepared: Option<&str>, error: Option<&str>) -> Report {
+    let failed = |digest: &str| ReportError { digest: digest.into(), kind: "link".into(), message: "why".into() };
+    Report { push: Some(push), prepared: prepared.map(Into::into), error: error.map(failed), ..Report::default() }
+}
+
+fn follower() -> Follower {
+    Follower::new("a".into(), TIMEOUT_MS)
+}
+
+fn written(step: Option<Step>) -> Document {
+    match step {
+        Some(Step::Write(document)) => document,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A replica that has `digest` prepared for the push of `seen`.
+fn ready(seen: &Seen, digest: &str) -> Follower {
+    let mut follower = follower();
+    assert_eq!(follower.step(seen), Some(Step::Prepare(digest.into())));
+    follower.prepared(&digest.into());
+    follower
+}
+
+#[test]
+fn the_pointer_moves_when_all_that_live_are_prepared() {
+    let document = pushed(&Document::default(), "x", false);
+    let mut seen = seen(&document, &["a", "b"]);
+    let mut follower = ready(&seen, "x");
+    assert_eq!(follower.step(&seen), None, "b has not answered");
+    seen.reports.insert("b".into(), report(9, Some("x"), None));
+    assert_eq!(follower.step(&seen), None, "b answered to another push");
+    seen.reports.insert("b".into(), report(10, Some("x"), None));
+    seen.is_complete = false;
+    assert_eq!(follower.step(&seen), None, "there may be more");
+    seen.is_complete = true;
+    let moved = written(follower.step(&seen));
+    assert_eq!((moved.current.as_deref(), moved.pending.is_some()), (Some("x"), false));
+    seen.document = moved;
+    assert_eq!(follower.step(&seen), Some(Step::Switch("x".into())));
+    assert!(!follower.is_in_step());
+    follower.serves(Some("x".into()), 1);
+    assert_eq!((follower.step(&seen), follower.is_in_step()), (None, true));
+}
+
+#[test]
+fn one_error_fails_a_push_and_says_who_and_why() {
+    let document = pushed(&Document::default(), "x", false);
+    let mut seen = seen(&document, &["a", "b"]);
+    seen.reports.insert("b".into(), report(10, None, Some("x")));
+    let failed = written(follower().step(&seen)).failed.unwrap();
+    assert_eq!((failed.replica.as_deref(), failed.kind.as_str(), failed.message.as_str()), (Some("b"), "link", "why"));
+    let mut own = follower();
+    seen.reports.clear();
+    assert_eq!(own.step(&seen), Some(Step::Prepare("x".into())));
+    own.refused(&"x".into(), "memory", "none left", 20);
+    assert_eq!(written(own.step(&seen)).failed.unwrap().replica.as_deref(), Some("a"));
+}
+
+#[test]
+fn force_moves_it_for_those_that_can_once_all_have_answered_or_time_is_up() {
+    let document = pushed(&Document::default(), "x", true);
+    let mut seen = seen(&document, &["a", "b", "c"]);
+    let mut follower = ready(&seen, "x");
+    seen.reports.insert("b".into(), report(10, None, Some("x")));
+    assert_eq!(follower.step(&seen), None, "c has not answered");
+    seen.now_ms += TIMEOUT_MS;
+    assert_eq!(written(follower.step(&seen)).current.as_deref(), Some("x"));
+    seen.now_ms = 20;
+    seen.live.remove("c");
+    assert_eq!(written(follower.step(&seen)).current.as_deref(), Some("x"));
+    follower.refused(&"x".into(), "memory", "none left", 20);
+    assert_eq!(written(follower.step(&seen)).failed.unwrap().replica.as_deref(), Some("a"), "nobody can");
+}
+
+#[test]
+fn a_push_that_hangs_fails_and_says_who_is_missing() {
+    let document = pushed(&Document::default(), "x", false);
+    let mut seen = seen(&document, &["a", "b"]);
+    let mut follower = ready(&seen, "x");
+    seen.now_ms = 10 + TIMEOUT_MS + 1;
+    let failed = written(follower.step(&seen)).failed.unwrap();
+    assert_eq!((failed.replica.as_deref(), failed.kind.as_str()), (Some("b"), "timeout"));
+    assert!(failed.message.ends_with("from b"), "{}", failed.message);
+}
+
+#[test]
+fn what_was_prepared_for_a_failed_push_is_discarded_and_its_error_forgotten() {
+    let document = pushed(&Document::default(), "x", false);
+    let mut shown = seen(&document, &["a"]);
+    shown.is_complete = false;
+    let mut follower = ready(&shown, "x");
+    shown.document = document.fail(None, "timeout", "", 20);
+    assert_eq!(follower.step(&shown), Some(Step::Discard("x".into())));
+    shown.document = pushed(&shown.document, "x", false);
+    assert_eq!(follower.step(&shown), Some(Step::Prepare("x".into())), "again, for another push");
+    follower.refused(&"x".into(), "link", "why", 20);
+    assert!(follower.report().error.is_some());
+    shown.document = shown.document.fail(None, "link", "why", 21);
+    assert_eq!((follower.step(&shown), follower.report().error), (None, None));
+}
+
+#[test]
+fn the_breakers_news_reach_the_document_and_the_documents_quarantine_the_engine() {
+    let document = pushed(&pushed(&Document::default(), "x", false).moved(20), "y", false).moved(30);
+    let mut shown = seen(&document, &["a"]);
+    let mut follower = follower();
+    follower.tripped("y".into(), "traps".into());
+    let back = written(follower.step(&shown));
+    assert_eq!((back.current.as_deref(), &*back.quarantined[0].replica), (Some("x"), "a"));
+    let mut other = Follower::new("b".into(), TIMEOUT_MS);
+    other.serves(Some("y".into()), 2);
+    shown.document = back.clone();
+    assert_eq!(other.step(&shown), Some(Step::Quarantine("y".into(), "traps".into())));
+    assert_eq!(other.step(&shown), Some(Step::Prepare("x".into())));
+    shown.document = back.retry(&"y".into(), false, 50).unwrap();
+    assert_eq!(other.step(&shown), Some(Step::Free("y".into())));
+}
+
+#[test]
+fn an_emptied_store_is_filled_by_the_newest() {
+    let document = pushed(&Document::default(), "x", false).moved(20);
+    let mut follower = follower();
+    follower.keep("x".into());
+    follower.serves(Some("x".into()), 1);
+    assert_eq!(follower.step(&seen(&document, &["a"])), None);
+    let empty = seen(&Document::default(), &["a"]);
+    let Some(Step::Restore(restored)) = follower.step(&empty) else { panic!("it is not restored") };
+    assert_eq!((restored.current.as_deref(), restored.since_ms), (Some("x"), document.since_ms));
+    let newer = document.undo(900).unwrap();
+    assert_eq!(follower.step(&seen(&newer, &["a"])), Some(Step::Unload), "another knew more");
+    let mut without = Follower::new("b".into(), TIMEOUT_MS);
+    without.serves(Some("x".into()), 1);
+    assert_eq!(without.step(&seen(&document, &["b"])), None);
+    assert_eq!(without.step(&empty), None, "its module is not here");
+}
+
+#[test]
+fn what_cannot_be_followed_is_tried_again_later() {
+    let document = pushed(&Document::default(), "x", true).moved(20);
+    let mut shown = seen(&document, &["a"]);
+    let mut follower = follower();
+    assert_eq!(follower.step(&shown), Some(Step::Prepare("x".into())));
+    assert_eq!(follower.step(&shown), None, "it is being prepared");
+    follower.refused(&"x".into(), "unreadable", "gone", 20);
+    assert_eq!((follower.step(&shown), follower.was_in_step()), (None, false));
+    assert_eq!(follower.report().error.unwrap().kind, "unreadable");
+    shown.now_ms += RETRY_MS;
+    assert_eq!(follower.step(&shown), Some(Step::Prepare("x".into())));
+}
+
+#[test]
+fn a_module_that_the_store_lacks_is_put_back_by_whoever_serves_it() {
+    let document = pushed(&Document::default(), "x", false).moved(20);
+    let mut shown = seen(&document, &["a"]);
+    shown.is_current_stored = false;
+    let mut follower = follower();
+    follower.serves(Some("x".into()), 1);
+    assert_eq!(follower.step(&shown), None, "it is not here");
+    follower.keep("x".into());
+    assert_eq!(follower.step(&shown), Some(Step::Store("x".into())));
+}
+
+#[test]
+fn what_is_pushed_and_what_is_to_serve_can_both_be_impossible() {
+    let document = pushed(&pushed(&Document::default(), "x", true).moved(20), "y", true);
+    let shown = seen(&document, &["a", "b"]);
+    let mut follower = follower();
+    for digest in ["y", "x"] {
+        assert_eq!(follower.step(&shown), Some(Step::Prepare(digest.into())));
+        follower.refused(&digest.into(), "unreadable", "gone", 20);
+    }
+    assert_eq!(follower.step(&shown), None);
+    assert_eq!(&*follower.report().error.unwrap().digest, "y", "the push waits for it");
+}

@@ -1,0 +1,80 @@
+//! A seeded simulation of rollouts: three replicas with the real machine, a store that is slow and is emptied, notes that are lost,
+//! replicas that are killed at any moment (between prepared and switch too) and join late, modules that some cannot prepare or that
+//! hang, breakers that trip, two operators at once. After every write the auditor looks at the invariants of `rollout`; when all is
+//! quiet again the replicas must agree.
+//!
+//! `SEED=123 cargo test -p pointwork-core --test rollout` runs one seed, `SEEDS=50000` so many.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod auditor;
+#[path = "../simulation/random.rs"]
+mod random;
+mod world;
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::world::{Mutation, World};
+
+const SEEDS: u64 = 1_000;
+/// In so many runs each mutation is found.
+const MUTATION_SEEDS: u64 = 4_000;
+
+/// Runs one seed; gives what happened in it.
+fn run(seed: u64, mutation: Option<Mutation>) -> BTreeMap<&'static str, usize> {
+    let mut world = World::new(seed, mutation);
+    let played = catch_unwind(AssertUnwindSafe(|| world.play()));
+    if let Err(panic) = played {
+        #[allow(clippy::print_stderr)]
+        if mutation.is_none() {
+            eprintln!("SEED={seed}\nthe last events:\n{}", world.trace.join("\n"));
+        }
+        std::panic::resume_unwind(panic);
+    }
+    world.auditor.happened
+}
+
+#[test]
+fn the_invariants_hold_whatever_happens() {
+    let seeds = match std::env::var("SEED") {
+        Ok(seed) => vec![seed.parse().expect("SEED is a number")],
+        Err(_) => (0..std::env::var("SEEDS").map_or(SEEDS, |seeds| seeds.parse().expect("a number"))).collect(),
+    };
+    let mut happened: BTreeMap<&'static str, usize> = BTreeMap::new();
+    for seed in &seeds {
+        for (what, count) in run(*seed, None) {
+            *happened.entry(what).or_default() += count;
+        }
+    }
+    if seeds.len() as u64 >= SEEDS {
+        let expected = [
+            "moved",
+            "forced",
+            "failed",
+            "timeout",
+            "undone",
+            "quarantined",
+            "retried",
+            "restored",
+            "lost a race",
+            "killed",
+            "joined",
+            "emptied",
+            "push refused",
+        ];
+        for what in expected {
+            assert!(happened.get(what).is_some_and(|count| *count > 20), "{what} is hardly tried: {happened:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_broken_on_purpose_is_found() {
+    for mutation in [Mutation::NothingCompared, Mutation::PeersForgotten, Mutation::EveryoneElsePrepared] {
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        let found = (0..MUTATION_SEEDS).any(|seed| catch_unwind(|| run(seed, Some(mutation))).is_err());
+        std::panic::set_hook(hook);
+        assert!(found, "{mutation:?} is not found");
+    }
+}
