@@ -3,22 +3,23 @@
 use std::{
     io::{self, Write},
     process::ExitCode,
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use anyhow::Context;
-use clap::Parser;
 use pointwork::{
-    cli::{Cli, Command, PolicyCommand},
+    admin_client::AdminClient,
+    cli::{Cli, Command, FileCommand, HostCommand, PolicyCommand},
     config::{self, Config},
-    policy_check, policy_record, policy_replay, policy_simulate, policy_test,
+    policy_check, policy_record, policy_replay, policy_rollout, policy_simulate, policy_test,
     server::{self, Listening},
     telemetry::{self, Metrics},
     token,
 };
 
 fn main() -> ExitCode {
-    match run(Cli::parse()) {
+    let cli = Cli::of(std::env::args_os()).unwrap_or_else(|error| error.exit());
+    match run(cli) {
         Ok(code) => code,
         Err(error) => {
             // Not the log: it may not be set up, and this is for whoever typed the command.
@@ -29,43 +30,58 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
-    let command = match cli.command.unwrap_or_default() {
-        Command::Policy(command) if command.is_offline() => return look_at(command),
-        command => command,
-    };
-    let config = config::load(cli.settings.sources(std::env::vars_os())?)?;
-    match command {
-        Command::Serve => serve(config)?,
-        Command::Config => print(&config.to_toml()?)?,
+    let Cli { settings, admin_url, command } = cli;
+    // What is done with a file alone needs no settings, and is not held up by wrong ones.
+    let config = || anyhow::Ok(config::load(settings.sources(std::env::vars_os())?)?);
+    match command.unwrap_or_default() {
+        Command::Serve => serve(config()?)?,
+        Command::Config => print(&config()?.to_toml()?)?,
         Command::Token(args) => {
             let now_s = SystemTime::UNIX_EPOCH.elapsed().context("the clock is before 1970")?.as_secs();
-            print(&format!("{}\n", token::mint(&config.auth, &args.into(), now_s)?))?;
+            print(&format!("{}\n", token::mint(&config()?.auth, &args.into(), now_s)?))?;
         }
-        Command::Policy(PolicyCommand::Record(args)) => print(&policy_record::record(&args.into(), &config.admin)?)?,
-        Command::Policy(_) => unreachable!("looked at without settings"),
+        Command::Policy(PolicyCommand::File(command)) => return look_at(command),
+        Command::Policy(PolicyCommand::Host(command)) => {
+            let client = AdminClient::new(&config()?.admin, admin_url.as_deref())?;
+            print(&operate(&client, command)?)?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// What is done with a policy's file alone: without settings, and without a host.
-fn look_at(command: PolicyCommand) -> anyhow::Result<ExitCode> {
+fn look_at(command: FileCommand) -> anyhow::Result<ExitCode> {
     let (report, is_good) = match command {
-        PolicyCommand::Check { files, slot } => policy_check::check(&files, slot)?,
-        PolicyCommand::Replay(args) => {
+        FileCommand::Check { files, slot } => policy_check::check(&files, slot)?,
+        FileCommand::Test(args) => {
+            let tested = policy_test::test(&args.into())?;
+            (tested.to_string(), tested.is_good())
+        }
+        FileCommand::Replay(args) => {
             let is_json = args.json;
             let replayed = policy_replay::replay(&args.into())?;
             let report = if is_json { serde_json::to_string(&replayed)? + "\n" } else { replayed.to_string() };
             (report, true)
         }
-        PolicyCommand::Simulate(args) => (policy_simulate::simulate(&args)?, true),
-        PolicyCommand::Test(args) => {
-            let tested = policy_test::test(&args.into())?;
-            (tested.to_string(), tested.is_good())
-        }
-        PolicyCommand::Record(_) => unreachable!("needs a host"),
+        FileCommand::Simulate(args) => (policy_simulate::simulate(&args)?, true),
     };
     print(&report)?;
     Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What an operator asks of a host that runs.
+fn operate(client: &AdminClient, command: HostCommand) -> anyhow::Result<String> {
+    match command {
+        HostCommand::Record(args) => policy_record::record(client, &args.into()),
+        HostCommand::Push(args) => policy_rollout::push(client, &args.into()),
+        HostCommand::List => policy_rollout::list(client),
+        HostCommand::Status { slot, json } => policy_rollout::status(client, slot, json),
+        HostCommand::Undo { slot, wait_ms } => policy_rollout::undo(client, slot, Duration::from_millis(wait_ms)),
+        HostCommand::Retry { slot, digest, force, wait_ms } => {
+            policy_rollout::retry(client, slot, &digest, force, Duration::from_millis(wait_ms))
+        }
+        HostCommand::Pull { slot, digest, out } => policy_rollout::pull(client, slot, digest.as_deref(), &out),
+    }
 }
 
 fn serve(config: Config) -> anyhow::Result<()> {

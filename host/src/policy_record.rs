@@ -5,12 +5,12 @@ use std::{collections::BTreeMap, fs, path::PathBuf};
 use anyhow::Context;
 use pointwork_policy::{SlotName, record};
 
-use crate::{admin_client::AdminClient, config::AdminConfig};
+use crate::admin_client::AdminClient;
 
 /// The most that a host keeps in memory, as text.
 const BYTES_MAX: u64 = 1 << 30;
 
-/// What is wanted of which host.
+/// What is wanted of a host.
 #[derive(Debug, Clone)]
 pub struct Recording {
     /// The file; one that is there is written anew.
@@ -19,16 +19,13 @@ pub struct Recording {
     pub slot: Option<SlotName>,
     /// The last ones, so many at most.
     pub limit: Option<usize>,
-    /// Where the admin API is, if not where the settings say.
-    pub admin_url: Option<String>,
 }
 
 /// Fetches and writes; says how many.
 ///
 /// # Errors
 /// When the host does not answer or refuses, what it gives are no records, or the file cannot be written.
-pub fn record(what: &Recording, admin: &AdminConfig) -> anyhow::Result<String> {
-    let client = AdminClient::new(admin, what.admin_url.as_deref())?;
+pub fn record(client: &AdminClient, what: &Recording) -> anyhow::Result<String> {
     let asked = [what.slot.map(|slot| format!("slot={slot}")), what.limit.map(|limit| format!("limit={limit}"))];
     let query: Vec<String> = asked.into_iter().flatten().collect();
     let given = client.get_raw(&format!("/v1/policies/records?{}", query.join("&")), BYTES_MAX)?;

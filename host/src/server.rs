@@ -25,6 +25,7 @@ use crate::{
     policies::Policies,
     policy_dir::PolicyDir,
     records::Records,
+    rollout::Rollouts,
     root,
     rpc::{Deadlines, LookupSettings, Rpc, RpcSettings},
     shed::{Upgrades, note_upgrade},
@@ -80,6 +81,7 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
     devices.start(&io);
     root::describe_sockets(&io, &replicas.cluster().namespace("/"));
     replicas.start(&rpc, &devices);
+    let rollouts = Rollouts::start(&config, &policies, &replicas)?;
     memory::keep_trimmed(io.clone());
 
     let listener = bind(config.listen.address, "listen.address").await?;
@@ -98,6 +100,7 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
         policies,
         records: records.clone(),
         policy_files: policy_dir.reloads(),
+        rollouts: rollouts.clone(),
         devices: devices.clone(),
         replicas: replicas.clone(),
         metrics,
@@ -126,6 +129,7 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
             tracing::warn!("connections were still open and are cut");
         }
         records.close().await;
+        rollouts.leave().await;
         replicas.cluster().close().await;
     };
     tokio::select! {

@@ -12,7 +12,8 @@ import { until, within } from './waiting.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const TARGET = process.env.POINTWORK_TARGET_DIR ?? join(here, '../../target');
-const BINARY = process.env.POINTWORK_BIN ?? join(TARGET, 'debug/pointwork');
+/** The host's program. */
+export const BINARY = process.env.POINTWORK_BIN ?? join(TARGET, 'debug/pointwork');
 
 /** Slot and policy: the rules that the host has compiled in, as wasm. */
 export const DEFAULT_POLICIES = {

@@ -26,7 +26,7 @@ export class Fleet {
   /**
    * Starts it; ready when every replica is and knows how many there are.
    * `kinds`: 'pointwork', 'node' or 'old-design' for each replica; `graceMs`, `streamLenMax`; `settings`, `config`: further ones, of
-   * Pointwork, as `startHost` takes them; `environment`: of the others; `redisThroughProxy`: indexes of the replicas that reach Redis through a proxy.
+   * Pointwork, as `startHost` takes them; `settingsOf(index)`: further ones of one replica; `environment`: of the others; `redisThroughProxy`: indexes of the replicas that reach Redis through a proxy.
    */
   static async start(kinds, options = {}) {
     const fleet = new Fleet();
@@ -44,7 +44,8 @@ export class Fleet {
 
   /** Starts one more replica. */
   async add(kind, index = this.replicas.length) {
-    const { redisThroughProxy, ...options } = this.#options;
+    const { redisThroughProxy, settingsOf, ...options } = this.#options;
+    options.settings = { ...options.settings, ...settingsOf?.(index) };
     let { port } = this.redis;
     if (redisThroughProxy.includes(index)) {
       const link = await Proxy.start(() => [this.redis.port]);

@@ -5,6 +5,7 @@ mod devices;
 mod emit;
 mod policies;
 mod records;
+mod rollout;
 
 use std::sync::Arc;
 
@@ -18,6 +19,8 @@ use axum::{
 };
 use serde_json::json;
 
+pub use rollout::{CONFIG_HEADER, DIGEST_HEADER, ascii};
+
 use crate::{
     cluster::Replicas,
     config::Secret,
@@ -26,6 +29,7 @@ use crate::{
     policies::Policies,
     policy_dir::Reloads,
     records::Records,
+    rollout::Rollouts,
     telemetry::Metrics,
 };
 
@@ -39,6 +43,8 @@ pub struct Admin {
     pub records: Arc<Records>,
     /// The policy directory.
     pub policy_files: Reloads,
+    /// Policies of the cluster.
+    pub rollouts: Rollouts,
     /// Sessions of devices.
     pub devices: Arc<Devices>,
     /// The other replicas.
@@ -58,6 +64,7 @@ pub fn router(admin: Admin) -> Router {
         .merge(devices::routes())
         .merge(records::routes())
         .merge(policies::routes())
+        .merge(rollout::routes())
         .route_layer(middleware::from_fn_with_state(admin.clone(), access::check))
         // A probe has no token.
         .route("/health", get(health))
@@ -70,9 +77,10 @@ async fn health(State(admin): State<Arc<Admin>>) -> Json<serde_json::Value> {
     Json(json!({ "status": "ok", "sockets": connected(&admin.io) }))
 }
 
-/// 200 when this replica knows every daemon of the cluster, else 503 and why it does not.
+/// 200 when this replica knows every daemon of the cluster and serves its policies, else 503 and why it does not.
 async fn ready(State(admin): State<Arc<Admin>>) -> Response {
-    match admin.replicas.missing() {
+    let missing = admin.replicas.missing().map(str::to_owned).or_else(|| admin.rollouts.missing());
+    match missing {
         None => Json(json!({ "ready": true })).into_response(),
         Some(reason) => {
             (StatusCode::SERVICE_UNAVAILABLE, Json(json!({ "ready": false, "reason": reason }))).into_response()

@@ -13,7 +13,8 @@ use pointwork_policy::{NoSlot, SlotName};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Admin, refusal};
+use super::{Admin, refusal, rollout};
+use crate::config::PolicySource;
 use crate::policies::NotRetried;
 
 pub(super) fn routes() -> Router<Arc<Admin>> {
@@ -23,17 +24,26 @@ pub(super) fn routes() -> Router<Arc<Admin>> {
         .route("/v1/policies/{slot}/retry", post(retry))
 }
 
-/// `{policies}`, one for each slot.
+/// `{source, policies}`: who says what serves, and one for each slot; in a cluster with what is known of the other replicas.
 async fn list(State(admin): State<Arc<Admin>>) -> Response {
-    Json(json!({ "policies": admin.policies.status() })).into_response()
+    let described = admin.policies.status().map(|status| {
+        let slot = status.slot;
+        let mut described = json!(status);
+        rollout::describe(&admin, slot, &mut described);
+        described
+    });
+    Json(json!({ "source": admin.rollouts.source().as_str(), "policies": described })).into_response()
 }
 
-/// The slot as it is then. In directory mode it stays so until the slot's file changes.
+/// The slot as it is then. In directory mode it stays so until the slot's file changes; in a cluster it is every replica's.
 async fn undo(State(admin): State<Arc<Admin>>, Path(slot): Path<String>) -> Response {
     let slot = match slot.parse::<SlotName>() {
         Ok(slot) => slot,
         Err(error) => return no_slot(error),
     };
+    if admin.rollouts.source() == PolicySource::Cluster {
+        return rollout::undo(&admin, slot).await;
+    }
     // One that an earlier process kept is read and compiled.
     blocking(move || match admin.policies.undo(slot) {
         Ok(_) => Json(admin.policies.slot_status(slot)).into_response(),
@@ -47,6 +57,9 @@ async fn undo(State(admin): State<Arc<Admin>>, Path(slot): Path<String>) -> Resp
 struct Retry {
     /// As the status tells it, or its first 12 digits or more.
     digest: String,
+    /// In a cluster: whether those replicas switch that can.
+    #[serde(default)]
+    force: bool,
 }
 
 /// The slot as it is then: in directory mode its file was loaded again, if that is what was retried.
@@ -59,10 +72,13 @@ async fn retry(
         Ok(slot) => slot,
         Err(error) => return no_slot(error),
     };
-    let Json(Retry { digest }) = match body {
+    let Json(Retry { digest, force }) = match body {
         Ok(body) => body,
         Err(rejection) => return refusal(rejection.status(), rejection.body_text()),
     };
+    if admin.rollouts.source() == PolicySource::Cluster {
+        return rollout::retry(&admin, slot, &digest, force).await;
+    }
     blocking(move || match admin.policies.find_bad(slot, &digest) {
         Ok(digest) => {
             admin.policies.retry(slot, &digest);
@@ -83,7 +99,7 @@ fn not_retried(error: NotRetried) -> Response {
     refusal(status, error.to_string())
 }
 
-fn no_slot(error: NoSlot) -> Response {
+pub(super) fn no_slot(error: NoSlot) -> Response {
     refusal(StatusCode::NOT_FOUND, format!("slot {error}"))
 }
 

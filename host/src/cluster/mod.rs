@@ -23,6 +23,7 @@ use socketioxide_redis_streams::{
     Cluster, Listener, Loss, PeerEvent,
     transport::redis::{Redis, RedisOptions},
 };
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 use crate::{
@@ -49,6 +50,7 @@ pub struct Replicas {
     /// The peers that know that this replica is leaving.
     noted: Mutex<HashSet<String>>,
     is_leaving: AtomicBool,
+    policy_news: Arc<Notify>,
     started: Instant,
 }
 
@@ -90,6 +92,7 @@ impl Replicas {
             devices: OnceLock::new(),
             noted: Mutex::default(),
             is_leaving: AtomicBool::new(false),
+            policy_news: Arc::default(),
             started: Instant::now(),
         })
     }
@@ -163,6 +166,19 @@ impl Replicas {
         }
         if let Err(error) = self.cluster.note(None, note::RESUMED, note::from_resumed(resumed)) {
             tracing::warn!(%error, "other replicas were not told that a daemon is back");
+        }
+    }
+
+    /// Woken by news of policies: of a peer, or that one is gone, or that Redis is back.
+    pub(crate) fn policy_news(&self) -> Arc<Notify> {
+        self.policy_news.clone()
+    }
+
+    /// Tells the others that there is news of policies in Redis.
+    pub(crate) fn tell_policy_news(&self) {
+        if let Err(error) = self.cluster.note(None, note::POLICY, rmpv::Value::Nil) {
+            // They look once a second.
+            tracing::debug!(%error, "other replicas were not told of policies");
         }
     }
 
@@ -250,6 +266,9 @@ impl Listener for Replicas {
     }
 
     fn peer(&self, event: PeerEvent) {
+        if !matches!(event, PeerEvent::Heard { .. }) {
+            self.policy_news.notify_one();
+        }
         match event {
             PeerEvent::Link { up } => {
                 if let Some(rpc) = self.rpc.get().and_then(Weak::upgrade) {
@@ -313,6 +332,10 @@ impl Listener for Replicas {
             }
             note::NOTED => {
                 lock(&self.noted).insert(peer);
+                Some(())
+            }
+            note::POLICY => {
+                self.policy_news.notify_one();
                 Some(())
             }
             // Of a later version.

@@ -37,7 +37,7 @@ pub use error::ConfigError;
 pub use layers::Assignment;
 pub use listen::{CorsOrigins, EnginePath, ListenConfig};
 pub use log::{LogConfig, LogFilter, LogFormat};
-pub use policy::{PolicyConfig, PolicyFile, PolicyJson, SlotConfig};
+pub use policy::{PolicyConfig, PolicyFile, PolicyJson, PolicySource, SlotConfig};
 pub use records::{RecordsConfig, Share};
 pub use redis::RedisConfig;
 pub use rpc::RpcConfig;
@@ -113,10 +113,22 @@ pub fn load(sources: Sources) -> Result<Config, ConfigError> {
     }
     let config = figment.extract_lossy::<Config>().map_err(|error| ConfigError::new(error, layers::DEFAULT))?;
     refuse_open_admin(&config, &figment)?;
+    refuse_alone_cluster(&config, &figment)?;
     Ok(config)
 }
 
-/// The one rule between two settings; it holds for the whole and not for each layer.
+/// Pointers in Redis need a Redis.
+fn refuse_alone_cluster(config: &Config, figment: &Figment) -> Result<(), ConfigError> {
+    if config.policy.source == PolicySource::Directory || config.redis.url.is_some() {
+        return Ok(());
+    }
+    let origin = figment.find_metadata("policy.source");
+    let origin = origin.map_or(layers::DEFAULT, |metadata| metadata.name.as_ref()).to_owned();
+    let problem = "is `cluster`, which needs `redis.url`: the policies are kept in Redis".to_owned();
+    Err(ConfigError::Invalid { setting: "policy.source".to_owned(), origin, problem })
+}
+
+/// A rule between two settings; it holds for the whole and not for each layer.
 fn refuse_open_admin(config: &Config, figment: &Figment) -> Result<(), ConfigError> {
     let Some(problem) = config.admin.exposure() else {
         return Ok(());

@@ -33,6 +33,10 @@ pub struct PolicyConfig {
     pub state_dir: Option<PathBuf>,
     /// What is kept of decisions.
     pub records: RecordsConfig,
+    /// Who says what serves.
+    pub source: PolicySource,
+    /// After how long a push that not every replica has answered fails, in milliseconds.
+    pub rollout_timeout_ms: Bounded<1_000, 600_000>,
     /// Which daemon gets a call.
     pub target: SlotConfig,
     /// How long a call waits for a daemon.
@@ -41,6 +45,27 @@ pub struct PolicyConfig {
     pub presence: SlotConfig,
     /// Which of two sockets holds a device's session.
     pub settle: SlotConfig,
+}
+
+/// Who says what serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PolicySource {
+    /// What lies in `policy.dir`.
+    Directory,
+    /// The pointers in Redis, which `pointwork policy push` moves; `policy.dir` is not read.
+    Cluster,
+}
+
+impl PolicySource {
+    /// As in the settings.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Directory => "directory",
+            Self::Cluster => "cluster",
+        }
+    }
 }
 
 impl PolicyConfig {
@@ -62,6 +87,8 @@ impl Default for PolicyConfig {
             breaker_window_ms: Bounded::literal::<60_000>(),
             state_dir: None,
             records: RecordsConfig::default(),
+            source: PolicySource::Directory,
+            rollout_timeout_ms: Bounded::literal::<30_000>(),
             target,
             grace,
             presence,

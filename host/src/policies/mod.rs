@@ -21,7 +21,7 @@ use tokio::sync::broadcast;
 use self::state_dir::StateDir;
 use crate::{
     clock::unix_ms,
-    config::{PolicyConfig, RpcConfig, SlotConfig},
+    config::{PolicyConfig, PolicySource, RpcConfig, SlotConfig},
     records::{Recorder, Records},
 };
 
@@ -152,7 +152,9 @@ fn policy<S: Slot>(engine: &Engine, settings: &PolicyConfig, slot: &SlotConfig, 
 }
 
 fn open_state(settings: &PolicyConfig) -> anyhow::Result<Option<[StateDir; 4]>> {
-    let Some(dir) = &settings.state_dir else { return Ok(None) };
+    // The pointers of a cluster say what was good, and what is in quarantine.
+    let is_cluster = settings.source == PolicySource::Cluster;
+    let Some(dir) = settings.state_dir.as_ref().filter(|_| !is_cluster) else { return Ok(None) };
     let [target, grace, presence, settle] = SlotName::ALL.map(|slot| StateDir::open(dir, slot));
     Ok(Some([target?, grace?, presence?, settle?]))
 }

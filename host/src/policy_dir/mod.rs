@@ -20,7 +20,10 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use pointwork_policy::{Digest, SlotName};
 
 use self::{slot_files::SlotFiles, writers::Writers};
-use crate::{config::PolicyConfig, policies::Policies};
+use crate::{
+    config::{PolicyConfig, PolicySource},
+    policies::Policies,
+};
 
 /// How often the files are looked at even if no event came: some file systems tell none, and a queue can overflow.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
@@ -61,6 +64,9 @@ impl PolicyDir {
     /// When the directory cannot be watched.
     pub fn open(settings: &PolicyConfig, policies: Arc<Policies>) -> anyhow::Result<Self> {
         let (signals, received) = mpsc::channel();
+        if settings.source == PolicySource::Cluster {
+            return Ok(Self { signals, _watcher: None });
+        }
         if settings.dir.is_none() && settings.names_files() {
             anyhow::bail!("a policy's file is set, but policy.dir is not: nothing would be loaded");
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use pointwork_policy::{
-    Digest, FailureKind, Grace, Presence, Settle, Slot, Target,
+    Digest, FailureKind, Grace, Presence, Settle, Target,
     contract::{Call, Departure, Moment},
     grace,
     record::{Exchange, records},

@@ -19,6 +19,11 @@ pub(crate) fn trap() -> ! {
     process::abort()
 }
 
+/// A block of memory, which a small limit refuses: then it ends in the allocator's own abort.
+pub(crate) fn allocate(bytes: usize) {
+    drop(black_box(vec![1_u8; black_box(bytes)]));
+}
+
 /// Ends in the allocator's own abort when memory is refused. The blocks are not touched: filling them would run into the
 /// deadline first.
 pub(crate) fn allocate_until_refused() -> ! {

@@ -18,6 +18,10 @@ impl Target for Hostile {
         match config.mode {
             Mode::ConfigureLoop => acts::compute_for_ever(),
             Mode::ConfigureTrap => acts::trap(),
+            Mode::ConfigureAllocate => {
+                acts::allocate(4 << 20);
+                Ok(Self(Mode::Ok))
+            }
             Mode::ConfigureRefuse => Err("refuses every configuration".into()),
             mode => Ok(Self(mode)),
         }
@@ -25,9 +29,12 @@ impl Target for Hostile {
 
     fn choose(&self, at: &Moment, call: &Call, candidates: &[Candidate]) -> Result<Choice, PolicyError> {
         match self.0 {
-            Mode::Ok | Mode::TrapRarely | Mode::ConfigureLoop | Mode::ConfigureTrap | Mode::ConfigureRefuse => {
-                Ok(Choice::Pick(0))
-            }
+            Mode::Ok
+            | Mode::TrapRarely
+            | Mode::ConfigureLoop
+            | Mode::ConfigureTrap
+            | Mode::ConfigureAllocate
+            | Mode::ConfigureRefuse => Ok(Choice::Pick(0)),
             Mode::Loop => acts::compute_for_ever(),
             Mode::Trap => acts::trap(),
             Mode::TrapRarely if at.key.is_multiple_of(1_000) => acts::trap(),

@@ -47,6 +47,8 @@ pub enum Mode {
     ConfigureLoop,
     /// Executes an `unreachable` in `configure`.
     ConfigureTrap,
+    /// Wants 4 MiB of memory in `configure`, and then picks 0.
+    ConfigureAllocate,
     /// Refuses its configuration.
     ConfigureRefuse,
 }

@@ -130,17 +130,18 @@ impl Document {
         Ok(ended.back(now_ms))
     }
 
-    /// Takes a digest out of quarantine and pushes it again.
+    /// Takes a digest out of quarantine and pushes it again, if its module is still in the store; else it can be pushed anew.
     ///
     /// # Errors
     /// See [`RetryRefused`].
-    pub fn retry(&self, digest: &Digest, force: bool, now_ms: u64) -> Result<Self, RetryRefused> {
+    pub fn retry(&self, digest: &Digest, is_stored: bool, force: bool, now_ms: u64) -> Result<Self, RetryRefused> {
         if self.quarantine_of(digest).is_none() {
             return Err(RetryRefused::NotQuarantined(digest.clone()));
         }
         let mut freed = self.clone();
         freed.quarantined.retain(|quarantined| quarantined.digest != *digest);
-        Ok(freed.push(digest, force, now_ms)?.unwrap_or_else(|| freed.next()))
+        let pushed = if is_stored { freed.push(digest, force, now_ms)? } else { None };
+        Ok(pushed.unwrap_or_else(|| freed.next()))
     }
 
     /// The pointer moves to what was pushed.
@@ -299,9 +300,11 @@ mod tests {
         assert_eq!((document.current.as_deref(), document.version), (Some("a"), 5));
         assert!(matches!(document.push(&"b".into(), true, 31), Err(PushRefused::Quarantined(_))));
         assert!(document.modules().contains("b"), "it is kept for a retry");
-        let retried = document.retry(&"b".into(), false, 32).unwrap();
+        let retried = document.retry(&"b".into(), true, false, 32).unwrap();
         assert_eq!((retried.pending.unwrap().digest.as_ref(), retried.quarantined.len()), ("b", 0));
-        assert!(document.retry(&"c".into(), false, 32).is_err());
+        let freed = document.retry(&"b".into(), false, false, 32).unwrap();
+        assert_eq!((freed.pending, freed.quarantined.len()), (None, 0), "its module is not stored any more");
+        assert!(document.retry(&"c".into(), true, false, 32).is_err());
         let first = served(&["a"]).quarantine(&"a".into(), "traps", &"r".into(), 30);
         assert_eq!(first.current, None);
         let pushed = pushed(&served(&["a"]), "b").quarantine(&"b".into(), "traps", &"r".into(), 30);

@@ -120,6 +120,17 @@ impl Follower {
         self.errors.insert(digest.clone(), OwnError { error, push, at_ms: now_ms });
     }
 
+    /// [`Step::Prepare`] came to nothing because the store is away: it is tried again.
+    pub fn postponed(&mut self, digest: &Digest) {
+        self.end_preparing(digest);
+    }
+
+    /// Whether the engine is known to refuse a digest.
+    #[must_use]
+    pub fn knows_quarantined(&self, digest: &str) -> bool {
+        self.quarantined.contains(digest)
+    }
+
     /// The breaker took a generation back here.
     pub fn tripped(&mut self, digest: Digest, why: String) {
         self.quarantined.insert(digest.clone());

@@ -350,8 +350,9 @@ impl World {
         let (is, module) = match self.random.below(10) {
             0 => (was.undo(now_ms).ok().inspect(|_| self.auditor.note("undone")), None),
             1 => {
-                let quarantined = was.quarantined.first().map(|quarantined| quarantined.digest.clone());
-                let retried = was.retry(&quarantined.unwrap_or(digest), force, now_ms).ok();
+                let quarantined = was.quarantined.first().map_or(digest, |quarantined| quarantined.digest.clone());
+                let is_stored = self.modules.contains(&quarantined);
+                let retried = was.retry(&quarantined, is_stored, force, now_ms).ok();
                 (retried.inspect(|_| self.auditor.note("retried")), None)
             }
             _ => match was.push(&digest, force, now_ms) {

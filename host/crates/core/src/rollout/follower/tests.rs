@@ -126,7 +126,7 @@ fn the_breakers_news_reach_the_document_and_the_documents_quarantine_the_engine(
     shown.document = back.clone();
     assert_eq!(other.step(&shown), Some(Step::Quarantine("y".into(), "traps".into())));
     assert_eq!(other.step(&shown), Some(Step::Prepare("x".into())));
-    shown.document = back.retry(&"y".into(), false, 50).unwrap();
+    shown.document = back.retry(&"y".into(), true, false, 50).unwrap();
     assert_eq!(other.step(&shown), Some(Step::Free("y".into())));
 }
 

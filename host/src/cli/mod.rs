@@ -1,17 +1,16 @@
 //! The command line.
 
+mod policy;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, value_parser};
-use pointwork_policy::SlotName;
+use clap::{Args, Parser, Subcommand};
 
 use crate::config::{Assignment, ConfigError, Sources};
-use crate::policy_record::Recording;
-use crate::policy_replay::Replay;
-use crate::policy_simulate::SimulateArgs;
-use crate::policy_test::PolicyTest;
 use crate::token::TokenRequest;
+
+pub use policy::{FileCommand, HostCommand, PolicyCommand};
 
 /// A Socket.IO host whose routing decisions are WebAssembly policies, swapped while it serves.
 #[derive(Parser, Debug)]
@@ -20,9 +19,28 @@ pub struct Cli {
     /// What the settings are made of.
     #[command(flatten)]
     pub settings: SettingsArgs,
+    /// The host that a command talks to, such as http://127.0.0.1:9090; without it, that of admin.address
+    #[arg(long, value_name = "URL", global = true)]
+    pub admin_url: Option<String>,
     /// What to do; without it, serve.
     #[command(subcommand)]
     pub command: Option<Command>,
+}
+
+impl Cli {
+    /// The command line as it is given. Behind `policy push` a `--config` is the policy's, elsewhere it is the settings file.
+    pub fn of(given: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let mut given: Vec<OsString> = given.into_iter().collect();
+        let push = given.windows(2).position(|pair| pair[0] == "policy" && pair[1] == "push");
+        for argument in given.iter_mut().skip(push.map_or(usize::MAX, |at| at + 2)) {
+            if let Some(rest) = argument.to_str().and_then(|text| text.strip_prefix("--config"))
+                && (rest.is_empty() || rest.starts_with('='))
+            {
+                *argument = format!("--policy-config{rest}").into();
+            }
+        }
+        Self::try_parse_from(given)
+    }
 }
 
 /// What the host can do.
@@ -38,124 +56,6 @@ pub enum Command {
     /// Work with policies
     #[command(subcommand)]
     Policy(PolicyCommand),
-}
-
-/// What can be done with policies.
-#[derive(Subcommand, Debug, Clone)]
-pub enum PolicyCommand {
-    /// Load policy files as the host would, each with the JSON file beside it, and say what they are
-    Check {
-        /// The slot that they are meant for
-        #[arg(long, value_parser = str::parse::<SlotName>)]
-        slot: Option<SlotName>,
-        /// The policies' files
-        #[arg(required = true, value_name = "FILE")]
-        files: Vec<PathBuf>,
-    },
-    /// Ask a policy what was asked in a recording, and say where it would have decided otherwise
-    Replay(ReplayArgs),
-    /// Try a policy on golden vectors and on generated inputs
-    Test(PolicyTestArgs),
-    /// Play two rules for a slot in the same simulated worlds, and compare what that was like
-    Simulate(Box<SimulateArgs>),
-    /// Write the last decisions of a host that runs into a file
-    Record(RecordArgs),
-}
-
-impl PolicyCommand {
-    /// Whether it needs neither settings nor a host.
-    #[must_use]
-    pub fn is_offline(&self) -> bool {
-        match self {
-            Self::Check { .. } | Self::Replay(_) | Self::Test(_) | Self::Simulate(_) => true,
-            Self::Record(_) => false,
-        }
-    }
-}
-
-/// What to replay.
-#[derive(Args, Debug, Clone)]
-pub struct ReplayArgs {
-    /// The policy's file
-    #[arg(long, value_name = "FILE")]
-    policy: PathBuf,
-    /// The recording, as `policy record` or `policy.records.file` writes it
-    #[arg(long, value_name = "FILE")]
-    records: PathBuf,
-    /// The policy's configuration, a JSON object or the file that holds one; without it, the JSON file beside the policy
-    // Of the type and name of the flag for settings, which has no meaning here and which clap hands this value too.
-    #[arg(long, value_name = "JSON")]
-    config: Option<PathBuf>,
-    /// What a decision may take, in milliseconds [default: as in a host]
-    #[arg(long, value_name = "MS", value_parser = value_parser!(u64).range(1..=60_000))]
-    deadline_ms: Option<u64>,
-    /// How many examples of each disagreement are shown
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = value_parser!(u16).range(0..=1_000))]
-    examples: u16,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-impl From<ReplayArgs> for Replay {
-    fn from(args: ReplayArgs) -> Self {
-        let ReplayArgs { policy, records, config, deadline_ms, examples, json: _ } = args;
-        Self { policy, config, records, deadline_ms, examples_max: examples.into() }
-    }
-}
-
-/// What to record.
-#[derive(Args, Debug, Clone)]
-pub struct RecordArgs {
-    /// The file, one JSON object a line; one that is there is written anew
-    #[arg(long, value_name = "FILE")]
-    out: PathBuf,
-    /// Decisions of this slot alone
-    #[arg(long, value_parser = str::parse::<SlotName>)]
-    slot: Option<SlotName>,
-    /// So many at most
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
-    /// Where the host's admin API is [default: admin.address]
-    #[arg(long, value_name = "URL")]
-    admin_url: Option<String>,
-}
-
-impl From<RecordArgs> for Recording {
-    fn from(args: RecordArgs) -> Self {
-        let RecordArgs { out, slot, limit, admin_url } = args;
-        Self { out, slot, limit, admin_url }
-    }
-}
-
-/// What to test.
-#[derive(Args, Debug, Clone)]
-pub struct PolicyTestArgs {
-    /// The policy's file
-    #[arg(value_name = "FILE")]
-    policy: PathBuf,
-    /// The golden vectors; without it, those beside the policy: NAME.vectors.jsonl beside NAME.wasm
-    #[arg(long, value_name = "FILE")]
-    vectors: Option<PathBuf>,
-    /// The policy's configuration, a JSON object or the file that holds one; without it, the JSON file beside the policy
-    #[arg(long, value_name = "JSON")]
-    config: Option<PathBuf>,
-    /// How many inputs are generated
-    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = value_parser!(u64).range(0..=10_000_000))]
-    count: u64,
-    /// What they are generated from
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// What a decision may take, in milliseconds [default: as in a host]
-    #[arg(long, value_name = "MS", value_parser = value_parser!(u64).range(1..=60_000))]
-    deadline_ms: Option<u64>,
-}
-
-impl From<PolicyTestArgs> for PolicyTest {
-    fn from(args: PolicyTestArgs) -> Self {
-        let PolicyTestArgs { policy, vectors, config, count, seed, deadline_ms } = args;
-        Self { policy, config, vectors, count, seed, deadline_ms }
-    }
 }
 
 /// What a token should say.
@@ -294,38 +194,6 @@ mod tests {
         assert_eq!((request.sub.as_str(), request.ttl_s), ("ada", Some(60)));
         assert_eq!(request.claims, ["a=1", "b=x"]);
         assert!(cli("pointwork token").is_err());
-    }
-
-    #[test]
-    fn a_check_needs_files() {
-        let given = cli("pointwork policy check a.wasm b.wasm").unwrap();
-        let Some(Command::Policy(PolicyCommand::Check { files, slot: None })) = given.command else {
-            panic!("{given:?}")
-        };
-        assert_eq!(files, [PathBuf::from("a.wasm"), PathBuf::from("b.wasm")]);
-        assert!(cli("pointwork policy check").is_err());
-        assert!(cli("pointwork policy check --slot settle a.wasm").is_ok());
-        assert!(cli("pointwork policy check --slot sale a.wasm").is_err());
-    }
-
-    #[test]
-    fn a_policys_configuration_is_not_the_settings_file() {
-        let given = cli(r#"pointwork policy replay --policy a.wasm --records r --config {"a":1}"#).unwrap();
-        let Some(Command::Policy(PolicyCommand::Replay(args))) = given.command else { panic!("{given:?}") };
-        let replay = Replay::from(args);
-        assert_eq!(replay.config.unwrap().to_str(), Some(r#"{"a":1}"#));
-        assert_eq!((replay.examples_max, replay.deadline_ms), (3, None));
-        assert!(cli("pointwork policy replay --policy a.wasm").is_err());
-        assert!(cli("pointwork policy replay --policy a.wasm --records r --deadline-ms 0").is_err());
-    }
-
-    #[test]
-    fn a_test_is_of_one_policy() {
-        let given = cli("pointwork policy test a.wasm --count 5 --config c.json").unwrap();
-        let Some(Command::Policy(PolicyCommand::Test(args))) = given.command else { panic!("{given:?}") };
-        let test = PolicyTest::from(args);
-        assert_eq!((test.count, test.seed, test.vectors), (5, 1, None));
-        assert!(cli("pointwork policy test").is_err());
     }
 
     #[test]
