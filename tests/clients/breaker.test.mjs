@@ -108,8 +108,10 @@ describe('a policy that traps on one input in a thousand', () => {
 
   test('an undone file is loaded again when it changes', async () => {
     const before = await host.policy('target');
+    // The file before its configuration: it refuses the hostile guest's, and is loaded once that is gone.
+    await host.place('target', 'target-first');
     await rm(join(host.policies, 'target.json'));
-    await host.swap('target', 'target-first');
+    await host.serving('target', ({ name }) => name === 'target-first', 'the file');
     const { body } = await act('undo');
     assert.deepEqual([body.digest, body.undone], [before.digest, true]);
     // Another slot that changes after it is loaded: the undone file would have been by then.
@@ -124,6 +126,7 @@ describe('a policy that traps on one input in a thousand', () => {
     const written = () => readState().then(({ quarantined }) => quarantined.some(({ digest }) => digest === bad));
     await until(written, 5_000, 'the quarantine in the state');
     const former = host;
+    await former.end();
     const policies = { ...DEFAULT_POLICIES, target: HOSTILE };
     host = await startHost({ policies, configs: { target: RARELY }, settings: { 'policy.state_dir': state } });
     try {

@@ -29,6 +29,7 @@ impl Target for Hostile {
 
     fn choose(&self, at: &Moment, call: &Call, candidates: &[Candidate]) -> Result<Choice, PolicyError> {
         match self.0 {
+            Mode::TrapRarely if at.key.is_multiple_of(1_000) => acts::trap(),
             Mode::Ok
             | Mode::TrapRarely
             | Mode::ConfigureLoop
@@ -37,7 +38,6 @@ impl Target for Hostile {
             | Mode::ConfigureRefuse => Ok(Choice::Pick(0)),
             Mode::Loop => acts::compute_for_ever(),
             Mode::Trap => acts::trap(),
-            Mode::TrapRarely if at.key.is_multiple_of(1_000) => acts::trap(),
             Mode::OutOfRange => Ok(Choice::Pick(candidates.len() as u32)),
             Mode::Allocate => acts::allocate_until_refused(),
             Mode::Recurse => Ok(Choice::Pick(acts::recurse())),
