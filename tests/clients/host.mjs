@@ -29,6 +29,20 @@ const READY_MS = 60_000;
 /** The built component of a policy. */
 export const policyFile = (name) => join(TARGET, 'policies', `${name}.wasm`);
 
+/** Runs a command of the binary to its end: `{code, stdout, stderr}`. */
+export async function pointwork(...words) {
+  const { PATH, HOME } = process.env;
+  const child = spawn(BINARY, words.map(String), { env: { PATH, HOME }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const ended = once(child, 'close');
+  const [stdout, stderr] = [child.stdout, child.stderr].map(async (stream) => {
+    let text = '';
+    for await (const chunk of stream.setEncoding('utf8')) text += chunk;
+    return text;
+  });
+  const [code] = await within(ended, READY_MS, () => `the end of pointwork ${words.join(' ')}`);
+  return { code, stdout: await stdout, stderr: await stderr };
+}
+
 class Host {
   /** Where clients connect: scheme, host and port. */
   url;

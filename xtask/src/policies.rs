@@ -1,4 +1,4 @@
-//! Builds the wasm guests, publishes them under the target folder, and has the host check the policies.
+//! Builds the wasm guests, publishes them under the target folder, and has the host check and test the policies.
 
 use std::fs;
 use std::path::Path;
@@ -10,11 +10,16 @@ use crate::command::{self, cargo};
 use crate::target;
 use crate::workspace::{Guest, Workspace};
 
-/// Everything: target, policies, hostile guests, host, and the host's own check of each policy. Errors at the first that fails.
+/// What a decision may take when a policy is tested, in milliseconds: the machine is busy with what is built and tested beside it.
+const TEST_DEADLINE_MS: u32 = 100;
+
+/// Everything: target, policies, hostile guests, host, and the host's own check and test of each policy. Errors at the first that
+/// fails.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     build_all(workspace)?;
     build_host(workspace)?;
-    check(workspace)
+    check(workspace)?;
+    test(workspace)
 }
 
 /// Builds policies and hostile guests and publishes them.
@@ -38,8 +43,24 @@ pub(crate) fn build(workspace: &Workspace, guests: &[&Guest]) -> Result<()> {
         let artefact = workspace.artefact(guest);
         let bytes = fs::read(&artefact).with_context(|| format!("{}", artefact.display()))?;
         replace(&workspace.published(guest), &bytes)?;
+        publish_vectors(workspace, guest)?;
     }
     Ok(())
+}
+
+/// A policy's golden vectors lie beside its component as `NAME.vectors.jsonl`, where `pointwork policy test` finds them.
+fn publish_vectors(workspace: &Workspace, guest: &Guest) -> Result<()> {
+    let published = workspace.published(guest).with_extension("vectors.jsonl");
+    let source = workspace.vectors(guest);
+    if source.exists() {
+        return replace(&published, &fs::read(&source).with_context(|| format!("{}", source.display()))?);
+    }
+    match fs::remove_file(&published) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("{}", published.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Builds the host in the one profile that is used.
@@ -72,6 +93,16 @@ fn check(workspace: &Workspace) -> Result<()> {
         check.arg(workspace.published(policy));
     }
     command::run(&mut check)
+}
+
+/// Golden vectors and generated inputs.
+fn test(workspace: &Workspace) -> Result<()> {
+    for policy in &workspace.policies {
+        let mut test = Command::new(workspace.host());
+        test.args(["policy", "test", &format!("--deadline-ms={TEST_DEADLINE_MS}")]);
+        command::run(test.arg(workspace.published(policy)))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -93,6 +93,11 @@ impl Workspace {
         self.target.join(guest.folder).join(format!("{}.wasm", guest.name))
     }
 
+    /// A policy's golden vectors, if it has some.
+    pub(crate) fn vectors(&self, guest: &Guest) -> PathBuf {
+        self.root.join(guest.folder).join(&guest.name).join("vectors.jsonl")
+    }
+
     /// Where a policy's component is published.
     pub(crate) fn policy(&self, name: &str) -> PathBuf {
         self.target.join("policies").join(format!("{name}.wasm"))

@@ -18,6 +18,7 @@ import { podKillMidRpc, uninvolvedPodKill } from './pod-kill.mjs';
 import reconnectStorm from './reconnect-storm.mjs';
 import redisLinkLoss from './redis-link-loss.mjs';
 import { redisHang, redisRestart } from './redis-outage.mjs';
+import replay from './replay.mjs';
 import rollingRestart from './rolling-restart.mjs';
 import rpcResume from './rpc-resume.mjs';
 import steadyState from './steady-state.mjs';
@@ -56,6 +57,7 @@ export const SCENARIOS = [
   streamTrimLag,
   mixedFleet,
   deviceStorm,
+  replay,
   deviceHolderKill,
   deviceHalfOpen,
   deviceRestart,

@@ -3,6 +3,7 @@
 use std::hint::black_box;
 use std::io::{self, Write};
 use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use pointwork_policy_sdk::PolicyError;
 use pointwork_policy_sdk::target::Choice;
@@ -31,6 +32,12 @@ pub(crate) fn allocate_until_refused() -> ! {
     loop {
         blocks.push(black_box(Vec::<u8>::with_capacity(1 << 20)));
     }
+}
+
+/// The first candidate and none by turns: the same question gets another answer.
+pub(crate) fn remember() -> Choice {
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+    if ASKED.fetch_add(1, Ordering::Relaxed) % 2 == 0 { Choice::Pick(0) } else { Choice::Reject }
 }
 
 /// Exhausts the engine's call stack: the frames hold nothing in linear memory, whose stack would be exhausted first.

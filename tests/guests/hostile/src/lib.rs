@@ -47,6 +47,7 @@ impl Target for Hostile {
             Mode::Panic => acts::panic_about(&call.method),
             Mode::Error => Err(PolicyError::BadInput("does not like this input".into())),
             Mode::ErrorLong => Err(PolicyError::Internal("long ".repeat((1 << 20) / 5))),
+            Mode::Remember => Ok(acts::remember()),
             Mode::LongCopy => acts::copy_for_ever(),
         }
     }

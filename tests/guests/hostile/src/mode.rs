@@ -43,6 +43,8 @@ pub enum Mode {
     ErrorLong,
     /// Copies ever larger blocks of memory: the deadline can only strike between two copies.
     LongCopy,
+    /// Answers by how often it was asked.
+    Remember,
     /// Computes for ever in `configure`.
     ConfigureLoop,
     /// Executes an `unreachable` in `configure`.
