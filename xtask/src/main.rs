@@ -41,8 +41,8 @@ enum Task {
     Up(up::Options),
     /// Two daemons and a caller against the host that `up` runs: prints who answers.
     Demo,
-    /// Builds every policy, checks it, and prints name, slot, version, size and imports.
-    Policies,
+    /// Builds every policy, checks it, and prints name, slot, version, size and imports; or builds those that are named.
+    Policies(policies::Options),
     /// Writes a policy that builds, passes and swaps in at once, for its author to change.
     NewPolicy(new_policy::Options),
     /// Runs every check there is, in order, and stops at the first that fails.
@@ -70,7 +70,7 @@ fn run(task: Task) -> anyhow::Result<()> {
     match task {
         Task::Up(options) => up::run(&workspace, &options),
         Task::Demo => demo::run(&workspace),
-        Task::Policies => policies::run(&workspace),
+        Task::Policies(options) => policies::run_for(&workspace, &options),
         Task::NewPolicy(options) => new_policy::run(&workspace, &options),
         Task::Test(options) => test::run(&workspace, &options),
         Task::Gauntlet(options) => gauntlet::run(&workspace, &options),

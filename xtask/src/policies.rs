@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use clap::Args;
 
 use crate::command::{self, cargo};
 use crate::target;
@@ -12,6 +13,31 @@ use crate::workspace::{Guest, Workspace};
 
 /// What a decision may take when a policy is tested, in milliseconds: the machine is busy with what is built and tested beside it.
 const TEST_DEADLINE_MS: u32 = 100;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Build only these, and leave the check to `pointwork policy check`.
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+}
+
+/// What was asked for on the command line. Errors at the first that fails, and for a name that no policy has.
+pub(crate) fn run_for(workspace: &Workspace, options: &Options) -> Result<()> {
+    if options.names.is_empty() {
+        return run(workspace);
+    }
+    let named = |name: &String| {
+        let found = workspace.policies.iter().find(|policy| policy.name == *name);
+        found.with_context(|| format!("policies/ has no {name}: cargo xtask new-policy {name} --slot SLOT"))
+    };
+    let policies: Vec<&Guest> = options.names.iter().map(named).collect::<Result<_>>()?;
+    target::ensure(workspace)?;
+    build(workspace, &policies)?;
+    for policy in policies {
+        println!("{}", workspace.published(policy).display());
+    }
+    Ok(())
+}
 
 /// Everything: target, policies, hostile guests, host, and the host's own check and test of each policy. Errors at the first that
 /// fails.
@@ -28,7 +54,8 @@ pub(crate) fn build_all(workspace: &Workspace) -> Result<()> {
     build(workspace, &workspace.guests())
 }
 
-/// Builds these guests and publishes them as `policies/NAME.wasm` and `guests/NAME.wasm` in the target folder.
+/// Builds these guests and publishes them as `policies/NAME.wasm` and `guests/NAME.wasm` in the target folder. Golden vectors go with
+/// their policy, to where `pointwork policy test` looks for them.
 pub(crate) fn build(workspace: &Workspace, guests: &[&Guest]) -> Result<()> {
     if guests.is_empty() {
         // Without a package cargo would build the default members, which are not guests.
