@@ -219,10 +219,8 @@ fn every_shipped_policy_stands_its_vectors() {
 fn what_does_not_do_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let vectors = folder.path().join("v.jsonl");
-    let hold = fs::read_to_string(
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies/settle-hold/vectors.jsonl"),
-    )
-    .unwrap();
+    let hold = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies/settle-hold/vectors.jsonl"))
+        .unwrap();
     fs::write(&vectors, &hold).unwrap();
     let newest = tested(&policy_file("policies", "settle-newest"), Some(&vectors)).unwrap();
     assert!(!newest.is_good());
