@@ -15,6 +15,8 @@ pub mod config;
 mod deliver;
 pub mod device;
 mod drain;
+pub mod exp;
+pub mod experiments;
 mod gate;
 mod head;
 pub mod identity;

@@ -11,7 +11,7 @@ use pointwork::{
     admin_client::AdminClient,
     cli::{Cli, Command, FileCommand, HostCommand, PolicyCommand},
     config::{self, Config},
-    policy_check, policy_record, policy_replay, policy_rollout, policy_simulate, policy_test,
+    exp, policy_check, policy_record, policy_replay, policy_rollout, policy_simulate, policy_test,
     server::{self, Listening},
     telemetry::{self, Metrics},
     token,
@@ -44,6 +44,10 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Policy(PolicyCommand::Host(command)) => {
             let client = AdminClient::new(&config()?.admin, admin_url.as_deref())?;
             print(&operate(&client, command)?)?;
+        }
+        Command::Exp(command) => {
+            let client = AdminClient::new(&config()?.admin, admin_url.as_deref())?;
+            print(&exp::run(command.into(), &client)?)?;
         }
     }
     Ok(ExitCode::SUCCESS)

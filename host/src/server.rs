@@ -18,6 +18,7 @@ use crate::{
     config::{Config, CorsOrigins, ListenConfig, RpcConfig},
     device::Devices,
     drain::drain,
+    experiments::Experiments,
     head,
     io::{Adapter, SocketIo, connected},
     line::{Lines, Scissors},
@@ -77,11 +78,13 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
     let rpc = Rpc::start(&rpc_settings(&config.rpc), policies.clone(), replicas.clone());
     let (layer, io) = socketio(&config.listen, replicas.cluster().clone());
     let devices = Devices::new(&config, verifier.clone(), policies.clone(), replicas.clone());
+    let experiments = Experiments::new(&config, policies.clone(), replicas.clone()).context("experiments")?;
     root::mount(&io, verifier, rpc.clone());
     devices.start(&io);
     root::describe_sockets(&io, &replicas.cluster().namespace("/"));
     replicas.start(&rpc, &devices);
     let rollouts = Rollouts::start(&config, &policies, &replicas)?;
+    experiments.start(&devices);
     memory::keep_trimmed(io.clone());
 
     let listener = bind(config.listen.address, "listen.address").await?;
@@ -101,6 +104,7 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
         records: records.clone(),
         policy_files: policy_dir.reloads(),
         rollouts: rollouts.clone(),
+        experiments,
         devices: devices.clone(),
         replicas: replicas.clone(),
         metrics,

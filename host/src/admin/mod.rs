@@ -3,6 +3,7 @@
 mod access;
 mod devices;
 mod emit;
+mod experiments;
 mod policies;
 mod records;
 mod rollout;
@@ -25,6 +26,7 @@ use crate::{
     cluster::Replicas,
     config::Secret,
     device::Devices,
+    experiments::Experiments,
     io::{SocketIo, connected},
     policies::Policies,
     policy_dir::Reloads,
@@ -45,6 +47,8 @@ pub struct Admin {
     pub policy_files: Reloads,
     /// Policies of the cluster.
     pub rollouts: Rollouts,
+    /// Experiments.
+    pub experiments: Arc<Experiments>,
     /// Sessions of devices.
     pub devices: Arc<Devices>,
     /// The other replicas.
@@ -62,6 +66,7 @@ pub fn router(admin: Admin) -> Router {
         .route("/v1/emit", post(emit::emit))
         .route("/metrics", get(metrics))
         .merge(devices::routes())
+        .merge(experiments::routes())
         .merge(records::routes())
         .merge(policies::routes())
         .merge(rollout::routes())

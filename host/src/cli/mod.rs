@@ -1,5 +1,6 @@
 //! The command line.
 
+mod exp;
 mod policy;
 
 use std::ffi::OsString;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::config::{Assignment, ConfigError, Sources};
 use crate::token::TokenRequest;
 
+pub use exp::ExpCommand;
 pub use policy::{FileCommand, HostCommand, PolicyCommand};
 
 /// A Socket.IO host whose routing decisions are WebAssembly policies, swapped while it serves.
@@ -56,6 +58,9 @@ pub enum Command {
     /// Work with policies
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// Experiments: two or more rules in one slot, each for its share of the devices or users
+    #[command(subcommand)]
+    Exp(ExpCommand),
 }
 
 /// What a token should say.

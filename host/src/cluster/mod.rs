@@ -51,6 +51,8 @@ pub struct Replicas {
     noted: Mutex<HashSet<String>>,
     is_leaving: AtomicBool,
     policy_news: Arc<Notify>,
+    /// Another replica changed the experiments.
+    experiments: Notify,
     started: Instant,
 }
 
@@ -93,6 +95,7 @@ impl Replicas {
             noted: Mutex::default(),
             is_leaving: AtomicBool::new(false),
             policy_news: Arc::default(),
+            experiments: Notify::new(),
             started: Instant::now(),
         })
     }
@@ -180,6 +183,21 @@ impl Replicas {
             // They look once a second.
             tracing::debug!(%error, "other replicas were not told of policies");
         }
+    }
+
+    /// This replica changed the experiments.
+    pub(crate) fn experiments_changed(&self) {
+        if self.cluster.is_alone() {
+            return;
+        }
+        if let Err(error) = self.cluster.note(None, note::EXPERIMENTS, rmpv::Value::Nil) {
+            tracing::debug!(%error, "other replicas find out for themselves that experiments were changed");
+        }
+    }
+
+    /// Another replica may have changed the experiments.
+    pub(crate) async fn experiments_news(&self) {
+        self.experiments.notified().await;
     }
 
     /// This replica shuts down: its daemons want no more calls.
@@ -328,6 +346,10 @@ impl Listener for Replicas {
                 if let Err(error) = noted {
                     tracing::debug!(%error, peer, "a peer that is leaving was not answered");
                 }
+                Some(())
+            }
+            note::EXPERIMENTS => {
+                self.experiments.notify_one();
                 Some(())
             }
             note::NOTED => {

@@ -8,6 +8,7 @@
 //! | [`ENDED`] | `[[user, session, time in ms since 1970], …]`: sessions that ended |
 //! | [`RESUMED`] | `[user, old socket, new socket, client, [[replica, [call, …]], …]]`: a daemon is back, and has these requests |
 //! | [`POLICY`] | nil: what replicas share of policies has changed, or what the sender reports of them |
+//! | [`EXPERIMENTS`] | nil: they were changed |
 //! | [`LEAVING`], [`NOTED`] | nil: no more calls, please; and the answer: there will be none |
 //!
 //! A socket is its 16 bytes. What a later version adds at the end of a list is not read.
@@ -45,6 +46,9 @@ pub(super) const RESUMED: u32 = NOTE_MIN + 6;
 
 /// There is news of policies in Redis.
 pub(super) const POLICY: u32 = NOTE_MIN + 7;
+
+/// Experiments were changed: whoever hears it looks at the store.
+pub(super) const EXPERIMENTS: u32 = NOTE_MIN + 8;
 
 const JOINED: u64 = 0;
 const LEFT: u64 = 1;

@@ -14,6 +14,7 @@ use crate::{
     deliver::tell,
     io::SocketRef,
     lock::lock,
+    policies::DeviceInArm,
     shed::{cut_off, silence},
 };
 
@@ -46,16 +47,19 @@ impl Devices {
     fn carry_out(self: &Arc<Self>, command: DeviceCommand) -> Vec<DeviceCommand> {
         match command {
             DeviceCommand::CheckToken { socket, register } => return self.check_token(socket, register),
-            DeviceCommand::AskSettle { device, op, window_ms, mut incumbent, newcomer, history, .. } => {
+            DeviceCommand::AskSettle {
+                device, op, window_ms, mut incumbent, newcomer, history, trial, pinned, ..
+            } => {
                 let silent_ms = if incumbent.local { self.silence_of_holder(&device) } else { u32::MAX };
                 incumbent.idle_ms = incumbent.idle_ms.min(silent_ms);
-                let key = pointwork_policy::user_key(&device);
-                let verdict = self.policies.settle(key, window_ms, &incumbent, &newcomer, &history);
+                let whom = DeviceInArm { device: &device, trial: trial.as_deref(), pinned: pinned.as_deref() };
+                let (verdict, exposure) =
+                    self.policies.settle_device(&whom, window_ms, &incumbent, &newcomer, &history);
                 let told = |state: &mut State, at| {
                     if let Some(holder) = state.sessions.holder(&device) {
                         state.sessions.handle_heard(holder.socket, silent_ms, at);
                     }
-                    state.sessions.handle_verdict(&device, op, verdict, None, at);
+                    state.sessions.handle_verdict(&device, op, verdict, exposure, at);
                 };
                 return self.step(told).1;
             }

@@ -83,6 +83,15 @@ impl Devices {
         Ok(overview(device, &self.known(device).await?))
     }
 
+    /// What the records of several devices say of their exposure to experiments, in their order.
+    ///
+    /// # Errors
+    /// When the store is away.
+    pub(crate) async fn trials(&self, devices: &[String]) -> Result<Vec<Option<Box<Trial>>>, OperateError> {
+        let records = self.store.read_each(devices).await?;
+        Ok(records.into_iter().map(|record| record.and_then(|record| record.trial)).collect())
+    }
+
     /// Changes what a device may. Whoever holds its session is told and evicted.
     ///
     /// # Errors

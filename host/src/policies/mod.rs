@@ -1,10 +1,12 @@
 //! The four slots: asks the policy that serves, and has the native rule answer when it cannot.
 
+mod arms;
 mod change;
 pub(crate) mod contract;
 mod last_good;
 mod state_dir;
 
+pub(crate) use arms::{DeviceInArm, engine_slot};
 pub use change::{NotRetried, PreparedPolicy};
 
 use std::sync::Arc;
@@ -22,6 +24,7 @@ use self::state_dir::StateDir;
 use crate::{
     clock::unix_ms,
     config::{PolicyConfig, PolicySource, RpcConfig, SlotConfig},
+    experiments::Assignments,
     records::{Recorder, Records},
 };
 
@@ -35,6 +38,7 @@ pub struct Policies {
     recorder: Recorder,
     /// In the order of [`SlotName::ALL`]; without `policy.state_dir` there are none.
     state: Option<[StateDir; 4]>,
+    assignments: Assignments,
     grace_ms: u32,
     recheck_ms: u32,
 }
@@ -61,6 +65,7 @@ impl Policies {
             trips,
             recorder: Recorder::default(),
             state: open_state(settings)?,
+            assignments: Assignments::default(),
             grace_ms: rpc.grace_ms.get(),
             recheck_ms: rpc.presence_poll_ms.get(),
         };
@@ -76,29 +81,24 @@ impl Policies {
     /// Which candidate gets the call. `key` stands for the user, see [`pointwork_policy::user_key`].
     pub fn choose(&self, key: u64, call: &Call, candidates: &[Candidate]) -> Choice {
         let question = contract::target_question(moment(key), call, candidates);
-        let decision = self.target.decide(&question, || contract::from_choice(rules::target(candidates)));
-        self.recorder.note::<Target>(question, &decision, None);
-        contract::to_choice(decision.verdict)
+        let native = || contract::from_choice(rules::target(candidates));
+        contract::to_choice(self.decide_for_user::<Target>(key, question, native))
     }
 
     /// For how many milliseconds a call is held that found nobody.
     pub fn wait(&self, key: u64, call: &Call, absence: &Absence) -> u32 {
         let question = contract::grace_question(moment(key), call, absence);
-        let decision = self.grace.decide(&question, || rules::grace(absence, self.grace_ms));
-        self.recorder.note::<Grace>(question, &decision, None);
-        decision.verdict
+        self.decide_for_user::<Grace>(key, question, || rules::grace(absence, self.grace_ms))
     }
 
     /// Whether a call whose target is in doubt goes on waiting.
     pub fn judge(&self, key: u64, call: &Call, doubt: &Doubt) -> Verdict {
         let question = contract::presence_question(moment(key), call, doubt);
         let native = || contract::from_verdict(rules::presence(doubt, self.recheck_ms, self.grace_ms));
-        let decision = self.presence.decide(&question, native);
-        self.recorder.note::<Presence>(question, &decision, None);
-        contract::to_verdict(decision.verdict)
+        contract::to_verdict(self.decide_for_user::<Presence>(key, question, native))
     }
 
-    /// Which of two sockets holds a device's session. `key` stands for the device; `history` is newest first.
+    /// Which of two sockets holds a device's session, by what serves. `key` stands for the device; `history` is newest first.
     pub fn settle(
         &self,
         key: u64,
@@ -109,9 +109,7 @@ impl Policies {
     ) -> SettleVerdict {
         let question = contract::settle_question(moment(key), window_ms, incumbent, newcomer, history);
         let native = || contract::from_settle(rules::settle(window_ms, incumbent));
-        let decision = self.settle.decide(&question, native);
-        self.recorder.note::<Settle>(question, &decision, None);
-        contract::to_settle(decision.verdict)
+        contract::to_settle(self.decide::<Settle>(None, None, question, native).verdict)
     }
 
     /// Trips of slots and arms from now on.

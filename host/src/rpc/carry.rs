@@ -128,6 +128,7 @@ impl Rpc {
                 Vec::new()
             }
             Deed::Answer { held, answer } => {
+                self.policies.answered(held.key(), &held.answered(&answer));
                 held.answer(answer);
                 Vec::new()
             }

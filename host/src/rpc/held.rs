@@ -8,6 +8,7 @@ use tokio::{task::AbortHandle, time::Instant};
 use super::{asked::Refusal, places::Place};
 use crate::{
     deliver::{acknowledge, tell},
+    experiments::Answered,
     io::{AckSender, SocketRef},
     wire::{Answer, RpcWaiting},
 };
@@ -34,6 +35,8 @@ pub(super) struct Held {
     request: Request,
     key: u64,
     arrived: Instant,
+    /// When it was sent to a daemon.
+    sent: Option<Instant>,
     /// Awaits the daemon's answer; ends with the call.
     waiting: Option<AbortHandle>,
     _place: Place,
@@ -42,7 +45,7 @@ pub(super) struct Held {
 impl Held {
     /// `key` stands for the user in a policy's input; `place` is one of the calls that may be open.
     pub(super) fn new(request: Request, key: u64, place: Place) -> Self {
-        Self { request, key, arrived: Instant::now(), waiting: None, _place: place }
+        Self { request, key, arrived: Instant::now(), sent: None, waiting: None, _place: place }
     }
 
     pub(super) fn key(&self) -> u64 {
@@ -51,6 +54,7 @@ impl Held {
 
     /// The method and, once, the parameters: a request is sent once at most.
     pub(super) fn request(&mut self) -> (Arc<str>, Option<rmpv::Value>) {
+        self.sent = Some(Instant::now());
         (self.request.method.clone(), self.request.params.take())
     }
 
@@ -62,6 +66,13 @@ impl Held {
 
     pub(super) fn answered_by(&mut self, waiting: AbortHandle) {
         self.waiting = Some(waiting);
+    }
+
+    /// What experiments are told of a call that ends so.
+    pub(super) fn answered(&self, outcome: &Outcome<Option<rmpv::Value>>) -> Answered {
+        let took = self.arrived.elapsed();
+        let waited = self.sent.map_or(took, |sent| sent.saturating_duration_since(self.arrived));
+        Answered { result: label(outcome), waited, took }
     }
 
     /// Tells the caller how its call ended.

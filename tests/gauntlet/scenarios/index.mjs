@@ -7,6 +7,7 @@ import deviceHolderKill from './device-holder-kill.mjs';
 import deviceRestart from './device-restart.mjs';
 import deviceStorm from './device-storm.mjs';
 import { briefDisconnect, longDisconnect } from './disconnects.mjs';
+import experiment from './experiment.mjs';
 import fetchsocketsLatency from './fetchsockets-latency.mjs';
 import hungPod from './hung-pod.mjs';
 import inFlight from './in-flight.mjs';
@@ -61,4 +62,5 @@ export const SCENARIOS = [
   deviceHolderKill,
   deviceHalfOpen,
   deviceRestart,
+  experiment,
 ];

@@ -79,6 +79,17 @@ impl Store {
         }
     }
 
+    /// The records of several devices, in their order; `None` of one that has none, or one that cannot be read.
+    ///
+    /// # Errors
+    /// When the store is away.
+    pub(super) async fn read_each(&self, devices: &[String]) -> Result<Vec<Option<Record>>, StoreAway> {
+        match self {
+            Self::Alone(alone) => Ok(devices.iter().map(|device| Some(alone.read(device))).collect()),
+            Self::Redis(shared) => shared.read_each(devices).await,
+        }
+    }
+
     /// Writes a record if the device's has the epoch `expected` (0: if there is none), in one step. `record` has a greater one.
     pub(super) async fn swap(&self, device: &str, expected: u64, record: &Record) -> Swapped {
         match self {

@@ -15,6 +15,7 @@ use super::codec;
 use super::place::Place;
 
 const READ: &str = include_str!("lua/read.lua");
+const READ_EACH: &str = include_str!("lua/read_each.lua");
 const SWAP: &str = include_str!("lua/swap.lua");
 const PAGE: &str = include_str!("lua/page.lua");
 const BY_CODE: &str = include_str!("lua/by_code.lua");
@@ -61,6 +62,17 @@ impl Shared {
             ScriptReply::Nothing => Ok(Record::default()),
             record => record_of(device, record),
         }
+    }
+
+    pub(super) async fn read_each(&self, devices: &[String]) -> Result<Vec<Option<Record>>, StoreAway> {
+        let mut records = Vec::with_capacity(devices.len());
+        for step in devices.chunks(STEP_MAX) {
+            for (device, record) in step.iter().zip(list(self.run(READ_EACH, step.to_vec()).await?)?) {
+                let is_none = record == ScriptReply::Text(Default::default());
+                records.push(if is_none { None } else { record_of(device, record).ok() });
+            }
+        }
+        Ok(records)
     }
 
     pub(super) async fn swap(&self, device: &str, expected: u64, record: &Record) -> Swapped {

@@ -141,7 +141,7 @@ impl Experiments {
             next.list.remove(over.ok_or(CreateError::TooMany)?);
         }
         let version = next.version;
-        next.list.push(Experiment { status: Status::Running, version, ..experiment });
+        next.list.push(Experiment { status: Status::Running, ended_ms: None, version, ..experiment });
         Ok(next)
     }
 
@@ -186,7 +186,7 @@ impl Experiments {
     ///
     /// # Errors
     /// When there is no such experiment or arm, or it is over.
-    pub fn promote(&self, name: &str, arm: Option<&str>) -> Result<Experiments, ChangeError> {
+    pub fn promote(&self, name: &str, arm: Option<&str>, unix_ms: u64) -> Result<Experiments, ChangeError> {
         self.change(name, |experiment| {
             let treatments = experiment.arms.get(1..).unwrap_or_default();
             let found = match (arm, treatments) {
@@ -196,7 +196,7 @@ impl Experiments {
             };
             let names = || treatments.iter().map(|arm| &*arm.name).collect::<Vec<_>>().join(", ");
             let arm = found.ok_or_else(|| ChangeError::Arm(names()))?.name.clone();
-            experiment.status = Status::Promoted { arm };
+            (experiment.status, experiment.ended_ms) = (Status::Promoted { arm }, Some(unix_ms));
             Ok(())
         })
     }
@@ -205,10 +205,10 @@ impl Experiments {
     ///
     /// # Errors
     /// When there is no such experiment, or it is over.
-    pub fn abort(&self, name: &str, reason: &str) -> Result<Experiments, ChangeError> {
+    pub fn abort(&self, name: &str, reason: &str, unix_ms: u64) -> Result<Experiments, ChangeError> {
         self.change(name, |experiment| {
             let reason = cut(reason).to_owned();
-            end(experiment, Status::Aborted { reason, guardrail: None });
+            end(experiment, Status::Aborted { reason, guardrail: None }, unix_ms);
             Ok(())
         })
     }
@@ -217,10 +217,16 @@ impl Experiments {
     ///
     /// # Errors
     /// When there is no such experiment, or it is over.
-    pub fn guardrail(&self, name: &str, arm: &str, crossed: &Crossed) -> Result<Experiments, ChangeError> {
+    pub fn guardrail(
+        &self,
+        name: &str,
+        arm: &str,
+        crossed: &Crossed,
+        unix_ms: u64,
+    ) -> Result<Experiments, ChangeError> {
         self.change(name, |experiment| {
             let reason = cut(&format!("guardrail: {arm}: {crossed}")).to_owned();
-            end(experiment, Status::Aborted { reason, guardrail: Some(crossed.guardrail) });
+            end(experiment, Status::Aborted { reason, guardrail: Some(crossed.guardrail) }, unix_ms);
             Ok(())
         })
     }
@@ -278,12 +284,12 @@ fn turn(experiment: &mut Experiment, from: &Status, to: Status) -> Result<(), Ch
     Ok(())
 }
 
-fn end(experiment: &mut Experiment, status: Status) {
+fn end(experiment: &mut Experiment, status: Status, unix_ms: u64) {
     experiment.weights = vec![0; experiment.arms.len()];
     if let Some(control) = experiment.weights.first_mut() {
         *control = BUCKETS;
     }
-    experiment.status = status;
+    (experiment.status, experiment.ended_ms) = (status, Some(unix_ms));
 }
 
 fn sound(experiment: &Experiment) -> Result<(), CreateError> {

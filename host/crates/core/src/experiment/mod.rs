@@ -191,6 +191,9 @@ pub struct Experiment {
     pub guardrails: Guardrails,
     /// When it was created, in milliseconds since the Unix epoch.
     pub created_ms: u64,
+    /// When it was promoted or aborted, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_ms: Option<u64>,
     /// The version of [`Experiments`] that changed it last.
     pub version: u64,
 }

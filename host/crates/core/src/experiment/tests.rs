@@ -20,6 +20,7 @@ pub(crate) fn experiment(name: &str, weights: &[u32]) -> Experiment {
         silence_ms: 25_000,
         guardrails: Guardrails::default(),
         created_ms: 1,
+        ended_ms: None,
         version: 0,
     }
 }
@@ -111,7 +112,7 @@ fn the_oldest_that_is_over_makes_room() {
     for number in 0..EXPERIMENTS_MAX {
         let name = format!("e{number}");
         all = all.create(experiment(&name, &[5_000, 5_000])).unwrap();
-        all = if number == 3 { all.abort(&name, "").unwrap() } else { all.pause(&name).unwrap() };
+        all = if number == 3 { all.abort(&name, "", 9).unwrap() } else { all.pause(&name).unwrap() };
     }
     let more = all.create(experiment("more", &[5_000, 5_000])).unwrap();
     assert_eq!((more.list.len(), more.get("e3"), more.get("e0").is_some()), (EXPERIMENTS_MAX, None, true));
@@ -127,10 +128,11 @@ fn it_is_paused_resumed_and_ended_once() {
     assert!(matches!(paused.pause("e"), Err(ChangeError::Not { .. })));
     assert!(matches!(one.resume("e"), Err(ChangeError::Not { .. })));
     assert_eq!(paused.resume("e").unwrap().list[0].status, Status::Running);
-    let promoted = one.promote("e", None).unwrap();
+    let promoted = one.promote("e", None, 9).unwrap();
     assert_eq!(promoted.list[0].status, Status::Promoted { arm: "treatment".into() });
-    assert!(matches!(promoted.abort("e", "late"), Err(ChangeError::Over { is: "promoted", .. })));
-    let aborted = one.abort("e", &"ü".repeat(400)).unwrap();
+    assert_eq!((one.list[0].ended_ms, promoted.list[0].ended_ms), (None, Some(9)));
+    assert!(matches!(promoted.abort("e", "late", 9), Err(ChangeError::Over { is: "promoted", .. })));
+    let aborted = one.abort("e", &"ü".repeat(400), 9).unwrap();
     let Status::Aborted { reason, guardrail } = &aborted.list[0].status else { unreachable!() };
     assert_eq!((reason.len(), guardrail, &aborted.list[0].weights), (512, &None, &vec![10_000, 0]));
     assert_eq!(one.pause("x"), Err(ChangeError::Unknown("x".into())));
@@ -144,8 +146,8 @@ fn weights_move_only_the_last_treatment() {
     assert!(two.set_weights("e", &[10_000, 0, 0]).is_ok());
     assert_eq!(two.set_weights("e", &[10_000, 0]), Err(WeightsError::Sum { arms: 3 }.into()));
     assert_eq!(one().set_weights("e", &[8_000, 2_000]).unwrap().list[0].weights, [8_000, 2_000]);
-    assert_eq!(two.promote("e", None), Err(ChangeError::Arm("treatment, second".into())));
-    assert_eq!(two.promote("e", Some("control")), Err(ChangeError::Arm("treatment, second".into())));
+    assert_eq!(two.promote("e", None, 9), Err(ChangeError::Arm("treatment, second".into())));
+    assert_eq!(two.promote("e", Some("control"), 9), Err(ChangeError::Arm("treatment, second".into())));
 }
 
 #[test]
@@ -161,7 +163,7 @@ fn a_guardrail_speaks_when_it_has_seen_enough_and_ends_the_experiment() {
     assert_eq!(guardrails.crossed(&offline).unwrap().guardrail, Guardrail::Offline);
     let none = Guardrails { offline_ms_mean_max: None, ..guardrails };
     assert_eq!(none.crossed(&offline), None);
-    let ended = one().guardrail("e", "treatment", &crossed).unwrap();
+    let ended = one().guardrail("e", "treatment", &crossed, 9).unwrap();
     let Status::Aborted { reason, guardrail } = &ended.list[0].status else { unreachable!() };
     assert_eq!(reason, "guardrail: treatment: 0.9800 of 50 decisions failed, more than 0.0200");
     assert_eq!((*guardrail, &ended.list[0].weights), (Some(Guardrail::Failures), &vec![10_000, 0]));

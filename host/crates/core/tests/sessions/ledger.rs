@@ -29,6 +29,7 @@ pub(crate) fn experiment() -> Experiment {
         silence_ms: 6_000,
         guardrails: Guardrails::default(),
         created_ms: 0,
+        ended_ms: None,
         version: 1,
     }
 }

@@ -57,6 +57,14 @@ impl<S: Slot> Policy<S> {
         }
     }
 
+    /// Decides by `native`, whatever is loaded: for an arm that is the native rule.
+    pub fn decide_native(&self, native: impl FnOnce() -> S::Verdict) -> Decision<S::Verdict> {
+        self.counters.calls.fetch_add(1, Ordering::Relaxed);
+        self.counters.native.fetch_add(1, Ordering::Relaxed);
+        let id = self.engine.next_decision();
+        Decision { verdict: native(), by: By::Native { reason: None }, id, digest: None, cost: Duration::ZERO }
+    }
+
     /// What an arm would decide; `None` without that arm. It counts as the arm's, not among the slot's decisions.
     pub fn ask_arm(&self, arm: &str, question: &S::Question) -> Option<Shadow<S::Verdict>> {
         let arm = self.arms.get(arm)?;

@@ -1,0 +1,189 @@
+//! Looks at the units all the time: what became of those whose horizon is over is noted for good, and an experiment whose treatment
+//! crosses a guardrail ends at once. One replica at a time does so, whoever has the turn; it spends a tenth of its time on it at most.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use pointwork_core::experiment::{Experiment, Experiments as Known, Outcomes, Status, Tally};
+use tokio::time::{Instant, sleep};
+
+use super::{
+    ExperimentError, Experiments,
+    rows::LATE_MS,
+    store::{Row, UNITS_MAX},
+};
+use crate::{clock::unix_ms, lock::lock};
+
+/// How often units are looked at while there are some whose horizon lasts, and how often else.
+const OFTEN: Duration = Duration::from_millis(500);
+const SELDOM: Duration = Duration::from_secs(1);
+/// For each span of work so many of rest.
+const REST_FACTOR: u32 = 9;
+/// Exposures reach the store so much later than they were at most.
+const BEHIND_MS: u64 = 10_000;
+/// How long a unit is looked for that has no trial: its decision was not written.
+const UNSEEN: Duration = Duration::from_secs(60);
+
+/// What is known of an experiment's units.
+#[derive(Default)]
+struct Seen {
+    /// The latest look for new ones.
+    since_ms: u64,
+    open: BTreeMap<String, Open>,
+    over: BTreeSet<String>,
+    /// Of those that are over, by arm.
+    tallies: BTreeMap<usize, Tally>,
+}
+
+struct Open {
+    since: Instant,
+    row: Option<Row>,
+}
+
+pub(super) async fn run(experiments: Arc<Experiments>) {
+    let mut seen: BTreeMap<String, Seen> = BTreeMap::new();
+    let mut is_told = false;
+    loop {
+        let began = Instant::now();
+        let known = lock(&experiments.state).known.clone().unwrap_or_default();
+        let has_units = !known.list.is_empty();
+        let is_mine = has_units && experiments.store.lease(experiments.replicas.cluster().uid()).await == Ok(true);
+        if !is_mine {
+            seen.clear();
+            sleep(SELDOM).await;
+            continue;
+        }
+        let looked = look_at_all(&experiments, &known, &mut seen).await;
+        if let Err(error) = &looked
+            && !is_told
+        {
+            tracing::warn!(%error, "the units of experiments cannot be looked at");
+        }
+        is_told = looked.is_err();
+        let is_open = seen.values().any(|seen| !seen.open.is_empty());
+        let pause = if is_open { OFTEN } else { SELDOM };
+        sleep(pause.max(began.elapsed() * REST_FACTOR)).await;
+    }
+}
+
+async fn look_at_all(
+    experiments: &Experiments,
+    known: &Known,
+    seen: &mut BTreeMap<String, Seen>,
+) -> Result<(), ExperimentError> {
+    seen.retain(|id, _| known.list.iter().any(|experiment| experiment.id() == *id));
+    for experiment in known.list.iter().filter(|experiment| !experiment.shadow_only) {
+        let id = experiment.id();
+        if !seen.contains_key(&id) {
+            seen.insert(id.clone(), begin(experiments, experiment, &id).await?);
+        }
+        let Some(seen) = seen.get_mut(&id) else { continue };
+        look(experiments, experiment, &id, seen).await?;
+    }
+    Ok(())
+}
+
+/// Takes over from whoever had the turn before.
+async fn begin(experiments: &Experiments, experiment: &Experiment, id: &str) -> Result<Seen, ExperimentError> {
+    let mut seen = Seen::default();
+    for (unit, row) in experiments.store.finished(id).await? {
+        count(&mut seen.tallies, experiment, &row);
+        seen.over.insert(unit);
+    }
+    Ok(seen)
+}
+
+async fn look(
+    experiments: &Experiments,
+    experiment: &Experiment,
+    id: &str,
+    seen: &mut Seen,
+) -> Result<(), ExperimentError> {
+    let now_ms = unix_ms();
+    let is_fresh = experiment.ended_ms.is_none_or(|ended_ms| now_ms < ended_ms + BEHIND_MS) || seen.since_ms == 0;
+    if is_fresh {
+        for unit in experiments.store.exposed(id, seen.since_ms.saturating_sub(BEHIND_MS)).await? {
+            if !seen.over.contains(&unit) && seen.open.len() + seen.over.len() < UNITS_MAX {
+                seen.open.entry(unit).or_insert_with(|| Open { since: Instant::now(), row: None });
+            }
+        }
+        seen.since_ms = now_ms;
+    }
+    if seen.open.is_empty() {
+        return Ok(());
+    }
+    let units: Vec<String> = seen.open.keys().cloned().collect();
+    let rows = experiments.rows(experiment, &units).await?;
+    let mut over = Vec::new();
+    for (unit, row) in units.into_iter().zip(rows) {
+        let Some(open) = seen.open.get_mut(&unit) else { continue };
+        let unseen_max = UNSEEN + Duration::from_millis(u64::from(experiment.horizon_ms) + LATE_MS);
+        match (row, &open.row) {
+            (Some(row), _) if row.is_final(experiment, now_ms) => over.push((unit, row)),
+            (Some(row), _) => open.row = Some(row),
+            // Its record is gone, or another experiment's.
+            (None, Some(last)) => over.push((unit, last.emptied())),
+            (None, None) if open.since.elapsed() > unseen_max => _ = seen.open.remove(&unit),
+            (None, None) => {}
+        }
+    }
+    experiments.store.finish(id, &over).await?;
+    for (unit, row) in over {
+        count(&mut seen.tallies, experiment, &row);
+        seen.open.remove(&unit);
+        seen.over.insert(unit);
+    }
+    if experiment.status == Status::Running {
+        guard(experiments, experiment, seen).await?;
+    }
+    Ok(())
+}
+
+/// Ends the experiment if a treatment has crossed a guardrail.
+async fn guard(experiments: &Experiments, experiment: &Experiment, seen: &Seen) -> Result<(), ExperimentError> {
+    let mut tallies = seen.tallies.clone();
+    for row in seen.open.values().filter_map(|open| open.row.as_ref()) {
+        count(&mut tallies, experiment, row);
+    }
+    let treatments = experiment.arms.iter().enumerate().skip(1);
+    let crossed = treatments.into_iter().find_map(|(index, arm)| {
+        let crossed = experiment.guardrails.crossed(tallies.get(&index)?)?;
+        Some((arm.name.clone(), crossed))
+    });
+    let Some((arm, crossed)) = crossed else { return Ok(()) };
+    let (name, now_ms) = (&experiment.name, unix_ms());
+    let ended = experiments.change(name, |known| Ok(known.guardrail(name, &arm, &crossed, now_ms)?)).await;
+    match ended {
+        Ok(_) => {
+            let guardrail = crossed.guardrail.as_str();
+            metrics::counter!("pointwork_experiment_guardrail_total", "experiment" => name.clone(), "guardrail" => guardrail)
+                .increment(1);
+            tracing::warn!(experiment = name, arm, guardrail, "an experiment ends by a guardrail: {crossed}");
+            Ok(())
+        }
+        // Somebody else has just ended it.
+        Err(ExperimentError::Change(_)) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn count(tallies: &mut BTreeMap<usize, Tally>, experiment: &Experiment, row: &Row) {
+    if row.arm < experiment.arms.len() {
+        add(tallies.entry(row.arm).or_default(), row);
+    }
+}
+
+/// Adds a unit.
+pub(super) fn add(tally: &mut Tally, row: &Row) {
+    let number = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    tally.add(&Outcomes {
+        decisions: number(row.decisions),
+        failures: number(row.failures),
+        stranded_ms: row.stranded_ms,
+        offline_ms: row.offline_ms,
+        ..Outcomes::default()
+    });
+}

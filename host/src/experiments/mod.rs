@@ -1,0 +1,328 @@
+//! Experiments: an arm for each unit, the same on every replica; what became of the units; and the guardrails that end one.
+//!
+//! All experiments are one value in the store ([`store`]), changed by compare-and-set and watched by every replica: it is read each
+//! second, and at once when another replica notes that it changed it. A replica that takes over a change loads the arms' modules
+//! ([`Experiments::carry_out`]) and then has decisions go to them ([`running`]). What decisions leave behind ([`outbox`]) is brought
+//! to the store every half second. One replica at a time looks at the units ([`evaluate`]).
+//!
+//! While the store is away the experiments go on as they were last known. A store that forgot them is told again.
+
+mod change;
+mod evaluate;
+mod outbox;
+mod report;
+mod rows;
+mod running;
+mod show;
+mod store;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, OnceLock, Weak},
+    time::Duration,
+};
+
+use pointwork_core::experiment::{Experiment, Experiments as Known, Module, Slot, Status};
+use tokio::time::{Instant, sleep};
+
+pub use self::{
+    change::{ExperimentError, New, NewArm},
+    store::StoreError,
+};
+use self::{outbox::Outbox, store::Store};
+pub(crate) use self::{
+    outbox::{Answered, Cell},
+    running::{Assignments, Rule, Running, unit_of},
+};
+use crate::{
+    cluster::Replicas,
+    config::Config,
+    device::Devices,
+    lock::lock,
+    policies::{Policies, PreparedPolicy, engine_slot},
+};
+
+/// How often what decisions left behind is brought to the store.
+const FLUSH: Duration = Duration::from_millis(500);
+/// How often the store is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+/// How soon an arm is loaded again that could not be.
+const LOAD_AGAIN: Duration = Duration::from_secs(10);
+
+/// The experiments, as this replica carries them out.
+pub struct Experiments {
+    store: Store,
+    policies: Arc<Policies>,
+    replicas: Arc<Replicas>,
+    devices: OnceLock<Weak<Devices>>,
+    outbox: Arc<Outbox>,
+    /// The operator's settle window.
+    window_ms: u32,
+    /// The engine's ping interval.
+    silence_ms: u32,
+    state: Mutex<State>,
+    /// Held while what the store says is carried out.
+    carrying_out: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct State {
+    /// As the store had them last; `None` before it was read.
+    known: Option<Known>,
+    /// By the engine's name of an arm: its digest.
+    loaded: BTreeMap<Arc<str>, Box<str>>,
+    /// By the engine's name of an arm: why it could not be loaded, and when.
+    failed: BTreeMap<Arc<str>, (String, Instant)>,
+    /// What is wrong with the store.
+    error: Option<String>,
+    /// Units that found no room in the store.
+    refused: u64,
+    /// What became of the promotions that this replica carried out, by experiment.
+    promoted: BTreeMap<String, String>,
+}
+
+impl Experiments {
+    /// The experiments of a replica. Nothing happens before [`Experiments::start`].
+    ///
+    /// # Errors
+    /// When a thread cannot be started.
+    pub fn new(config: &Config, policies: Arc<Policies>, replicas: Arc<Replicas>) -> std::io::Result<Arc<Self>> {
+        let store = match replicas.redis() {
+            Some(redis) => Store::redis(redis.clone(), &config.redis.channel_prefix),
+            None => Store::local(config.policy.state_dir.clone()),
+        };
+        Ok(Arc::new(Self {
+            store,
+            outbox: Outbox::start(Arc::downgrade(&policies))?,
+            policies,
+            replicas,
+            devices: OnceLock::new(),
+            window_ms: config.device.settle_ms.get(),
+            silence_ms: config.listen.ping_interval_ms.get(),
+            state: Mutex::default(),
+            carrying_out: tokio::sync::Mutex::default(),
+        }))
+    }
+
+    /// Begins to carry the experiments out, for as long as the current runtime.
+    pub fn start(self: &Arc<Self>, devices: &Arc<Devices>) {
+        let _ = self.devices.set(Arc::downgrade(devices));
+        tokio::spawn(self.clone().watch());
+        tokio::spawn(evaluate::run(self.clone()));
+    }
+
+    async fn watch(self: Arc<Self>) {
+        let mut looked = Instant::now();
+        self.look().await;
+        loop {
+            let is_news = tokio::select! {
+                () = sleep(FLUSH) => false,
+                () = self.replicas.experiments_news() => true,
+            };
+            self.flush().await;
+            if is_news || looked.elapsed() >= LOOK {
+                looked = Instant::now();
+                self.look().await;
+            }
+        }
+    }
+
+    /// Reads the store and carries out what is new.
+    async fn look(&self) {
+        let read = self.store.read().await;
+        let error = read.as_ref().err().map(ToString::to_string);
+        if let Some(error) = error.as_ref().filter(|error| lock(&self.state).error.as_ref() != Some(*error)) {
+            tracing::warn!(%error, "experiments cannot be read: they go on as they were");
+        }
+        lock(&self.state).error = error;
+        let Ok(read) = read else { return };
+        let known = lock(&self.state).known.clone().filter(|known| known.version > read.version);
+        match known {
+            // It was restarted with an older state, or none.
+            Some(known) => match self.store.swap(read.version, &known).await {
+                Ok(true) => tracing::warn!("the store had forgotten experiments and was told of them"),
+                Ok(false) => {}
+                Err(error) => {
+                    // Their modules are lost with it: it is the truth then.
+                    tracing::warn!(%error, "the store has forgotten experiments");
+                    self.carry_out(read).await;
+                }
+            },
+            None => self.carry_out(read).await,
+        }
+    }
+
+    /// Does what follows from a state of the experiments: arms are loaded, decisions go to them, promotions are carried out.
+    async fn carry_out(&self, known: Known) {
+        let _one_at_a_time = self.carrying_out.lock().await;
+        let before = {
+            let mut state = lock(&self.state);
+            let is_old = state.known.as_ref().is_some_and(|before| before.version > known.version && known.version > 0);
+            if is_old {
+                return;
+            }
+            state.known.replace(known.clone())
+        };
+        let mut needed = BTreeSet::new();
+        for experiment in known.list.iter().filter(|experiment| !experiment.status.is_over()) {
+            for arm in 0..experiment.arms.len() {
+                needed.extend(self.load_arm(experiment, arm).await);
+            }
+        }
+        for slot in Slot::ALL {
+            let running = known.running(slot).and_then(|experiment| Some((experiment, self.rules(experiment)?)));
+            let was = self.policies.assignments().running(slot);
+            let next = running.map(|(experiment, rules)| match &was {
+                Some(was) if was.experiment == *experiment && was.rules == rules => was.clone(),
+                Some(was) => Arc::new(was.succeeded_by(experiment.clone(), rules)),
+                None => Arc::new(Running::new(experiment.clone(), rules, self.outbox.clone())),
+            });
+            self.policies.assignments().set(slot, next);
+        }
+        self.clear_arms(&needed);
+        if let Some(before) = before {
+            for experiment in &known.list {
+                let was = before.get(&experiment.name).filter(|was| was.id() == experiment.id());
+                let is_news = was.is_some_and(|was| !matches!(was.status, Status::Promoted { .. }));
+                if let (true, Status::Promoted { arm }) = (is_news, &experiment.status) {
+                    self.carry_out_promotion(experiment, arm).await;
+                }
+            }
+        }
+    }
+
+    /// Has the engine hold an arm's module, if it has one of its own; gives the engine's name of it.
+    async fn load_arm(&self, experiment: &Experiment, arm: usize) -> Option<Arc<str>> {
+        let Module::Digest(digest) = &experiment.arms.get(arm)?.module else { return None };
+        let name = engine_name(experiment, arm)?;
+        {
+            let state = lock(&self.state);
+            let is_loaded = state.loaded.get(&name) == Some(digest);
+            let has_just_failed = state.failed.get(&name).is_some_and(|(_, at)| at.elapsed() < LOAD_AGAIN);
+            if is_loaded || has_just_failed {
+                return Some(name);
+            }
+        }
+        match self.prepared(experiment.slot, digest).await {
+            Ok(None) => {}
+            Ok(Some(prepared)) => match self.policies.set_arm(name.clone(), prepared) {
+                Ok(()) => {
+                    tracing::info!(experiment = experiment.name, arm = &*name, digest = &**digest, "an arm is loaded");
+                    let mut state = lock(&self.state);
+                    state.failed.remove(&name);
+                    state.loaded.insert(name.clone(), digest.clone());
+                }
+                Err(error) => self.note_failed(&name, error.to_string()),
+            },
+            Err(why) => self.note_failed(&name, why),
+        }
+        Some(name)
+    }
+
+    fn note_failed(&self, name: &Arc<str>, why: String) {
+        let mut state = lock(&self.state);
+        if state.failed.get(name).is_none_or(|(before, _)| *before != why) {
+            tracing::warn!(arm = &**name, why, "an arm cannot be loaded: its decisions count as its failures");
+        }
+        state.failed.insert(name.clone(), (why, Instant::now()));
+    }
+
+    /// A module of the store, ready to decide; `None` while the store is away.
+    async fn prepared(&self, slot: Slot, digest: &str) -> Result<Option<PreparedPolicy>, String> {
+        let module = match self.store.module(digest).await {
+            Ok(Some(module)) => module,
+            Ok(None) => return Err("its module is not stored any more".to_owned()),
+            Err(StoreError::Away(_)) => return Ok(None),
+            Err(error) => return Err(error.to_string()),
+        };
+        let policies = self.policies.clone();
+        let prepare = move || policies.prepare(engine_slot(slot), &module.wasm, &module.config);
+        match tokio::task::spawn_blocking(prepare).await {
+            Ok(Ok(prepared)) if prepared.digest().to_string() == *digest => Ok(Some(prepared)),
+            Ok(Ok(_)) => Err("what is stored has another digest: it was written by another version".to_owned()),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// What decides in each arm; `None` while one is yet to be loaded: the experiment has not begun here.
+    fn rules(&self, experiment: &Experiment) -> Option<Vec<Rule>> {
+        let state = lock(&self.state);
+        let rule = |arm: usize| match &experiment.arms.get(arm)?.module {
+            Module::Current => Some(Rule::Current),
+            Module::Native => Some(Rule::Native),
+            Module::Digest(digest) => {
+                let name = engine_name(experiment, arm)?;
+                if state.loaded.get(&name) == Some(digest) {
+                    Some(Rule::Loaded(name))
+                } else {
+                    state.failed.contains_key(&name).then_some(Rule::Failed)
+                }
+            }
+        };
+        (0..experiment.arms.len()).map(rule).collect()
+    }
+
+    /// Takes arms out of the engine that no experiment needs any more.
+    fn clear_arms(&self, needed: &BTreeSet<Arc<str>>) {
+        let mut state = lock(&self.state);
+        state.failed.retain(|name, _| needed.contains(name));
+        let gone: Vec<Arc<str>> = state.loaded.keys().filter(|name| !needed.contains(*name)).cloned().collect();
+        for name in gone {
+            state.loaded.remove(&name);
+            for slot in Slot::ALL {
+                self.policies.clear_arm(engine_slot(slot), &name);
+            }
+        }
+    }
+
+    /// Has a treatment serve its slot on this replica.
+    async fn carry_out_promotion(&self, experiment: &Experiment, arm: &str) {
+        let module = experiment.arm(arm).and_then(|arm| experiment.arms.get(arm)).map(|arm| &arm.module);
+        let slot = engine_slot(experiment.slot);
+        let outcome = match module {
+            None | Some(Module::Current) => "it serves already".to_owned(),
+            Some(Module::Native) => {
+                self.policies.unload(slot);
+                "the native rule serves".to_owned()
+            }
+            Some(Module::Digest(digest)) => match self.prepared(experiment.slot, digest).await {
+                Ok(Some(prepared)) => match self.policies.switch(prepared) {
+                    Ok(report) => format!("it serves as generation {}", report.generation),
+                    Err(error) => format!("not switched: {error}"),
+                },
+                Ok(None) => "not switched: Redis is away".to_owned(),
+                Err(why) => format!("not switched: {why}"),
+            },
+        };
+        tracing::info!(experiment = experiment.name, arm, outcome, "a treatment was promoted");
+        lock(&self.state).promoted.insert(experiment.id(), outcome);
+    }
+
+    /// Brings what decisions left behind to the store; what it does not take is lost, and counted.
+    async fn flush(&self) {
+        let waiting = self.outbox.take();
+        let mut refused = 0;
+        for (id, units) in &waiting.exposed {
+            refused += self.store.expose(id, units).await.unwrap_or(units.len() as u64);
+        }
+        for (id, users) in &waiting.users {
+            refused += self.store.add_users(id, users).await.unwrap_or(users.len() as u64);
+        }
+        for (id, cells) in waiting.cells {
+            let cells: Vec<_> = cells.into_iter().collect();
+            if let Err(error) = self.store.add_cells(&id, &cells).await {
+                tracing::debug!(%error, "what shadows said is lost");
+            }
+        }
+        if refused > 0 {
+            metrics::counter!("pointwork_experiment_units_lost_total").increment(refused);
+            lock(&self.state).refused += refused;
+        }
+    }
+}
+
+/// What the engine calls an arm: `<experiment>/<arm>`.
+fn engine_name(experiment: &Experiment, arm: usize) -> Option<Arc<str>> {
+    Some(format!("{}/{}", experiment.name, experiment.arms.get(arm)?.name).into())
+}

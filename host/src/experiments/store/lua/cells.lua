@@ -1,0 +1,2 @@
+-- The cells of the matrix: each its name and number.
+return redis.call('HGETALL', KEYS[1] .. ':cells')

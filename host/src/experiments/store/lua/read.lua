@@ -1,0 +1,2 @@
+-- All experiments, as text.
+return redis.call('HGET', KEYS[1], 'state')
