@@ -67,7 +67,16 @@ fn a_new_policy_of_each_slot_builds_is_tested_and_is_loaded_by_the_host() {
     run(&["build", "--offline", "--target=wasm32-wasip2", "--profile=policy"], &packages);
     for slot in slots {
         let built = small.target.join(format!("wasm32-wasip2/policy/new_{}.wasm", slot.name()));
-        command::run(Command::new(here.host()).args(["policy", "check", "--slot", slot.name()]).arg(built)).unwrap();
+        let vectors = small.root.join("policies").join(name(slot)).join("vectors.jsonl");
+        let host = |arguments: &[&str]| {
+            let mut host = Command::new(here.host());
+            command::output(host.arg("policy").args(arguments).arg(&built)).unwrap()
+        };
+        let checked = host(&["check", "--slot", slot.name()]);
+        assert!(checked.contains(&format!("{} 0.1.0 for slot {}", name(slot), slot.name())), "{checked}");
+        let tested = host(&["test", "--count", "200", "--vectors", &vectors.to_string_lossy()]);
+        let all = slot.template().1.lines().count();
+        assert!(tested.contains(&format!("vectors     {all} of {all} as they should be")), "{tested}");
     }
 }
 
