@@ -151,6 +151,11 @@ describe('policies of a cluster', () => {
     assert.match(wrong.told, /configuration/);
     const refused = await pointwork(at(0), 'policy', 'push', LEAST, '--config', '{"no_such_setting": 1}');
     assert.match(refused.told, /configure-refused/);
+    // As large as a policy may be: it goes to every replica, and each says what it is.
+    const largest = join(folder, 'largest.wasm');
+    await writeFile(largest, Buffer.alloc(16 << 20));
+    const empty = await pointwork(at(0), 'policy', 'push', largest, '--slot', 'target');
+    assert.match(empty.told, /: malformed: /);
     const body = Buffer.alloc((16 << 20) + 1);
     const large = await fetch(`${at(0)}/v1/policies/target/push`, { method: 'POST', body });
     assert.equal(large.status, 413);

@@ -21,6 +21,7 @@ import redisLinkLoss from './redis-link-loss.mjs';
 import { redisHang, redisRestart } from './redis-outage.mjs';
 import replay from './replay.mjs';
 import rollingRestart from './rolling-restart.mjs';
+import rollout from './rollout.mjs';
 import rpcResume from './rpc-resume.mjs';
 import steadyState from './steady-state.mjs';
 import streamTrimLag from './stream-trim-lag.mjs';
@@ -51,6 +52,7 @@ export const SCENARIOS = [
   networkLoss,
   hungPod,
   rollingRestart,
+  rollout,
   redisRestart,
   redisHang,
   redisLinkLoss,
