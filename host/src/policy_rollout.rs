@@ -152,6 +152,12 @@ pub fn status(client: &AdminClient, slot: Option<SlotName>, as_json: bool) -> an
 
 fn describe(policy: &Value) -> String {
     let mut lines = vec![format!("{}: {}", words(&policy["slot"]), standing(policy))];
+    if policy["fresh"] == false {
+        lines.push("  as it was seen last: Redis does not answer now".to_owned());
+    }
+    if policy["trouble"].is_string() {
+        lines.push(format!("  trouble  {}", words(&policy["trouble"])));
+    }
     let pointer = &policy["pointer"];
     if pointer.is_object() {
         lines.push(format!("  current  {}", digest(&pointer["current"])));

@@ -248,6 +248,7 @@ describe('policies of a cluster', () => {
     assert.equal(refused.code, 1, refused.said);
     assert.match(refused.told, /Redis is away: .*what serves goes on serving/);
     assert.equal(await digestAt(0), digest);
+    assert.match((await pointwork(at(0), 'policy', 'status')).said, /as it was seen last: Redis does not answer now/);
     await fleet.redis.startEmpty();
     await converged(fleet.replicas, 'target', digest);
     const pushed = await pointwork(at(0), 'policy', 'push', LEAST, '--config', '{}');

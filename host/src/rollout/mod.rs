@@ -1,7 +1,7 @@
 //! Policies of a cluster: what is pushed to one replica is prepared by all, and then served by all, or by none.
 //!
 //! What is decided is decided by the machine of `pointwork-core` ([`Follower`](pointwork_core::rollout::Follower)); here it is fed from
-//! Redis ([`store`]) and its steps are carried out ([`follow`]). Redis away: what serves goes on serving.
+//! Redis (`store`) and its steps are carried out (`follow`). Redis away: what serves goes on serving.
 
 mod codec;
 mod follow;
