@@ -40,7 +40,7 @@ impl Digest {
 
 /// What is no digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a digest has 64 hexadecimal digits")]
+#[error("must be 64 lower-case hexadecimal digits")]
 pub struct NoDigest;
 
 impl FromStr for Digest {
@@ -48,7 +48,8 @@ impl FromStr for Digest {
 
     fn from_str(text: &str) -> Result<Self, NoDigest> {
         let digits = text.as_bytes();
-        if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {
+        let is_digit = |digit: &u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(digit);
+        if digits.len() != 64 || !digits.iter().all(is_digit) {
             return Err(NoDigest);
         }
         let mut bytes = [0; 32];
@@ -92,7 +93,7 @@ mod tests {
     fn a_digest_is_read_as_it_is_written() {
         let digest = Digest::of_wasm(b"ab");
         assert_eq!(digest.to_string().parse(), Ok(digest));
-        for wrong in ["", "12", &"g".repeat(64), &"é".repeat(32)] {
+        for wrong in ["", "12", &"g".repeat(64), &"A".repeat(64), &"é".repeat(32)] {
             assert_eq!(wrong.parse::<Digest>(), Err(NoDigest), "{wrong}");
         }
     }
