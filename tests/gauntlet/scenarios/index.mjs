@@ -30,7 +30,7 @@ import writerCut from './writer-cut.mjs';
 
 /**
  * `name`; `seed`: the field's own figure; `run(stage)`; `replicasMin`; `on`: the fleets where it makes sense, else all;
- * `isLong`: left out of a short run of all; `mayLogErrors`: whether a replica has reason to log some.
+ * `isLong`: left out of a short run of all; `maxMs`: after how long it is taken to hang; `mayLogErrors`: whether a replica has reason to log some.
  */
 export const SCENARIOS = [
   steadyState,

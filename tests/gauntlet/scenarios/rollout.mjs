@@ -17,6 +17,7 @@ export default {
   seed: 'a deploy for each rule',
   replicasMin: 2,
   on: ['pointwork'],
+  maxMs: 900_000,
   async run(stage) {
     const { calls } = stage;
     const { replicas } = await stage.fleet({ settings: { 'policy.source': 'cluster' } });
