@@ -43,7 +43,8 @@ impl OfflinePolicy {
     }
 }
 
-fn config_of(file: &Path, given: Option<&Path>) -> anyhow::Result<PolicyJson> {
+/// A policy's configuration: a JSON object, or the file that holds one; without it, the JSON file beside the policy.
+pub(crate) fn config_of(file: &Path, given: Option<&Path>) -> anyhow::Result<PolicyJson> {
     if let Some(text) = given.and_then(Path::to_str).filter(|text| text.trim_start().starts_with('{')) {
         return serde_json::from_str(text).context("--config");
     }

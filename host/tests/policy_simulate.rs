@@ -164,7 +164,7 @@ fn what_is_wrong_is_said() {
     assert!(error(&["--slot", "grace", "--policy", "native", "--scenario", "moves"]).contains("do not ask grace"));
     assert!(with(&hold, &["rpc-load"]).contains("rpc-load: these worlds do not ask settle"));
     assert!(with("native", &["moves", "--config", "{}"]).contains("the native rule has no configuration"));
-    assert!(with(&hold, &["moves", "--config", "{"]).contains("the configuration is no JSON object"));
+    assert!(with(&hold, &["moves", "--config", "{"]).contains("--config: EOF while parsing"));
     assert!(with(&policy("settle-adaptive"), &["moves", "--config", r#"{"x": 1}"#]).contains("unknown field `x`"));
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(

@@ -26,11 +26,11 @@ pub struct SimulateArgs {
     /// The rule that it is compared with
     #[arg(long, value_name = "FILE|native", default_value = "native")]
     pub against: PathBuf,
-    /// The first policy's configuration: a JSON object, or a file that holds one
-    // The name of the flag that names the settings' file elsewhere, so it has that one's type.
+    /// The first policy's configuration, a JSON object or the file that holds one; without it, the JSON file beside the policy
+    // Of the type and name of the flag for settings, which has no meaning here and which clap hands this value too.
     #[arg(id = "config", long = "config", value_name = "JSON|FILE")]
     pub config: Option<PathBuf>,
-    /// The other policy's configuration
+    /// The other policy's configuration, likewise
     #[arg(long, value_name = "JSON|FILE")]
     pub against_config: Option<PathBuf>,
     /// The worlds: one that ships, or a scenario's file

@@ -5,19 +5,19 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use pointwork_core::decision::{Absence, Call, Candidate, Choice, Doubt, SettleVerdict, Verdict};
 use pointwork_core::rules;
 use pointwork_policy::contract::Moment;
 use pointwork_policy::{
-    By, Decision, Digest, Engine, FailureKind, Grace, Policy, Presence, Settle, Slot, SlotLimits, SlotName, Target,
-    device_key, user_key,
+    Breaker, By, Decision, Digest, Engine, FailureKind, Grace, Policy, Presence, Settle, Slot, SlotLimits, SlotName,
+    Target, device_key, user_key,
 };
 use pointwork_simulation::{Native, RuleMoment, Rules, SettleQuestion, SettleRules};
 use serde::Serialize;
 
-use crate::config::PolicyJson;
 use crate::policies::contract;
+use crate::policy_file::config_of;
 
 /// A policy's deadline, in milliseconds: what counts here is what it says.
 const DEADLINE_MS: u64 = 500;
@@ -54,7 +54,7 @@ pub(super) struct Info {
 }
 
 impl Side {
-    /// Loads the rule for a slot: a policy's file with a configuration, or `native`.
+    /// Loads the rule for a slot: a policy's file with a configuration (without one, that beside it), or `native`.
     ///
     /// # Errors
     /// When a file cannot be read, or the policy is refused.
@@ -66,7 +66,7 @@ impl Side {
         }
         let named = || file.display().to_string();
         let module = fs::read(file).with_context(named)?;
-        let config = config_json(config)?;
+        let config = config_of(file, config)?.to_json();
         let (serving, info) = match slot {
             SlotName::Target => load(engine, &module, &config, Serving::Target),
             SlotName::Grace => load(engine, &module, &config, Serving::Grace),
@@ -128,23 +128,12 @@ fn load<S: Slot>(
     serving: fn(Box<Policy<S>>) -> Serving,
 ) -> anyhow::Result<(Serving, Info)> {
     let limits = SlotLimits { deadline_ms: DEADLINE_MS, ..SlotLimits::default() };
-    let policy = Policy::<S>::new(engine, limits);
+    // However often it fails it is asked again: what its failures do to a slot is not what is played.
+    let breaker = Breaker { failures_max: usize::MAX, window_ms: 0 };
+    let policy = Policy::<S>::new(engine, limits).with_breaker(breaker);
     let report = policy.load(module, config)?;
     let info = Info { name: report.info.name, version: Some(report.info.version), digest: Some(report.digest) };
     Ok((serving(Box::new(policy)), info))
-}
-
-/// A JSON object, or what a file holds.
-fn config_json(config: Option<&Path>) -> anyhow::Result<String> {
-    let Some(config) = config else { return Ok("{}".to_owned()) };
-    let text = match config.to_str().filter(|text| text.trim_start().starts_with('{')) {
-        Some(text) => text.to_owned(),
-        None => fs::read_to_string(config).with_context(|| config.display().to_string())?,
-    };
-    match serde_json::from_str::<PolicyJson>(&text) {
-        Ok(json) => Ok(json.to_json()),
-        Err(error) => bail!("the configuration is no JSON object: {error}"),
-    }
 }
 
 impl SettleRules for Side {

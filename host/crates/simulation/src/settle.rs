@@ -28,7 +28,8 @@ pub struct SettleOutcomes {
     /// How often the session went to another socket while the one that had it was alive.
     pub flips: f64,
     /// From the first open of a burst (opens less than a settle window apart) until a living socket has the session that keeps it
-    /// for a whole window, in milliseconds; the mean over the device's bursts. A burst that has not come to that by the end counts to the end.
+    /// for a whole window, in milliseconds; the mean over the device's bursts. A burst that has not come to that by
+    /// the end counts to the end.
     pub stable_ms: f64,
     /// Registers refused, by `settle` or a limiter.
     pub refused: f64,

@@ -91,7 +91,8 @@ fn each_scenario_shows_what_it_is_for() {
     assert!(of("restarts", &NativeSettle, |one| one.unserved_s) > 0.3);
 }
 
-/// A rule that always refuses keeps a dead socket in its place until the host notices: no socket of the device stays open, so it is not stranded
+/// A rule that always refuses keeps a dead socket in its place until the host notices: no socket of the device stays
+/// open, so it is not stranded
 /// by the letter, and still it is not served.
 #[test]
 fn what_a_device_misses_is_measured_by_the_truth() {

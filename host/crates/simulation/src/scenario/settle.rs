@@ -50,7 +50,8 @@ pub struct Clients {
     /// From one of them to the next, in milliseconds, 0 to 600,000. Default 1,000.
     #[serde(default = "second")]
     pub spacing_ms: Span,
-    /// A client that opens a socket leaves its earlier ones open, and each goes on by itself: the bug that makes storms. Otherwise it closes
+    /// A client that opens a socket leaves its earlier ones open, and each goes on by itself: the bug that makes
+    /// storms. Otherwise it closes
     /// them as it opens the next. Default false.
     #[serde(default)]
     pub duplicates_stay: bool,

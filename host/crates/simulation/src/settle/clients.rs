@@ -239,7 +239,8 @@ impl World<'_> {
         self.after(wait_us, Event::Reopen { device, connector });
     }
 
-    /// A device's network breaks: all its sockets with it. The connection that it opened last comes back, or all of a client with the bug.
+    /// A device's network breaks: all its sockets with it. The connection that it opened last comes back, or all of
+    /// a client with the bug.
     pub(super) fn drop_network(&mut self, device: usize, nth: u64) {
         let whom = device as u64;
         let network = &self.scenario.network;

@@ -21,7 +21,8 @@ pub struct RpcOutcomes {
     pub calls: u64,
     /// Calls whose caller was told a result.
     pub answered: f64,
-    /// Calls that were given up although the result would have come in its time: the policies said so and, before the call's deadline, the
+    /// Calls that were given up although the result would have come in its time: the policies said so and, before
+    /// the call's deadline, the
     /// daemon's result came in after all, or a daemon had the method.
     pub aborted_wrongly: f64,
     /// How long a call waited for a daemon, from its arrival until it was sent or ended, in milliseconds; the mean.
