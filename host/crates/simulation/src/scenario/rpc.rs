@@ -70,7 +70,7 @@ pub struct Steps {
 }
 
 /// `[rpc.faults]`: how many steps in a hundred are faults, and by weights from 0 to 1,000 which.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Faults {
     /// How many, 0 to 50. Default 0.
@@ -124,12 +124,6 @@ fn return_ms() -> Span {
 impl Default for Steps {
     fn default() -> Steps {
         Steps { call: 80, register: 5, unregister: 0, lose: 10, close: 0 }
-    }
-}
-
-impl Default for Faults {
-    fn default() -> Faults {
-        Faults { percent: 0, stall: 0, link: 0, overrun: 0, hang: 0, kill: 0, vanish: 0, drain: 0, redis: 0 }
     }
 }
 
