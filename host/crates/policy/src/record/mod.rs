@@ -1,7 +1,7 @@
 //! Decision records: what was asked, what was answered, and by whom, as one JSON object a line.
 //!
 //! A record holds a decision's exact input, so it can be asked again: time and seed are in it. The names are those of
-//! `wit/policy.wit`; see [`line`](self::line) for the shape. It holds no token, no parameters and no content, for a question has none.
+//! `wit/policy.wit`; the shape is in `line.rs`. It holds no token, no parameters and no content, for a question has none.
 
 mod bounds;
 mod line;
