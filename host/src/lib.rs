@@ -35,6 +35,8 @@ pub mod policy_simulate;
 pub mod policy_test;
 pub mod questions;
 pub mod records;
+#[cfg(test)]
+mod redis_server;
 pub mod rollout;
 pub mod root;
 pub mod rpc;

@@ -84,7 +84,7 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
     root::describe_sockets(&io, &replicas.cluster().namespace("/"));
     replicas.start(&rpc, &devices);
     let rollouts = Rollouts::start(&config, &policies, &replicas)?;
-    experiments.start(&devices);
+    experiments.start(&devices, &rollouts);
     memory::keep_trimmed(io.clone());
 
     let listener = bind(config.listen.address, "listen.address").await?;

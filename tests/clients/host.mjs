@@ -29,6 +29,9 @@ const READY_MS = 60_000;
 /** The built component of a policy. */
 export const policyFile = (name) => join(TARGET, 'policies', `${name}.wasm`);
 
+/** The built component of a guest of the tests. */
+export const guestFile = (name) => join(TARGET, 'guests', `${name}.wasm`);
+
 /** Runs a command of the binary to its end: `{code, stdout, stderr}`. */
 export async function pointwork(...words) {
   const { PATH, HOME } = process.env;

@@ -185,6 +185,8 @@ fn failed(error: &ExperimentError) -> Response {
         ExperimentError::Create(CreateError::Taken(_) | CreateError::Busy { .. } | CreateError::TooMany)
         | ExperimentError::Change(ChangeError::Over { .. } | ChangeError::Not { .. } | ChangeError::Busy { .. })
         | ExperimentError::Store(StoreError::NoModule)
+        | ExperimentError::Rollout(_)
+        | ExperimentError::NativeInCluster
         | ExperimentError::Contended => StatusCode::CONFLICT,
         ExperimentError::Create(_) | ExperimentError::Change(_) | ExperimentError::NoModule(_) => {
             StatusCode::BAD_REQUEST

@@ -5,7 +5,8 @@
 //! ([`Experiments::carry_out`]) and then has decisions go to them ([`running`]). What decisions leave behind ([`outbox`]) is brought
 //! to the store every half second. One replica at a time looks at the units ([`evaluate`]).
 //!
-//! While the store is away the experiments go on as they were last known. A store that forgot them is told again.
+//! While the store is away the experiments go on as they were last known. A store that forgot them is told again, as long as it has
+//! their modules.
 
 mod change;
 mod evaluate;
@@ -36,10 +37,11 @@ pub(crate) use self::{
 };
 use crate::{
     cluster::Replicas,
-    config::Config,
+    config::{Config, PolicySource},
     device::Devices,
     lock::lock,
     policies::{Policies, PreparedPolicy, engine_slot},
+    rollout::Rollouts,
 };
 
 /// How often what decisions left behind is brought to the store.
@@ -55,6 +57,7 @@ pub struct Experiments {
     policies: Arc<Policies>,
     replicas: Arc<Replicas>,
     devices: OnceLock<Weak<Devices>>,
+    rollouts: OnceLock<Rollouts>,
     outbox: Arc<Outbox>,
     /// The operator's settle window.
     window_ms: u32,
@@ -97,6 +100,7 @@ impl Experiments {
             policies,
             replicas,
             devices: OnceLock::new(),
+            rollouts: OnceLock::new(),
             window_ms: config.device.settle_ms.get(),
             silence_ms: config.listen.ping_interval_ms.get(),
             state: Mutex::default(),
@@ -105,8 +109,9 @@ impl Experiments {
     }
 
     /// Begins to carry the experiments out, for as long as the current runtime.
-    pub fn start(self: &Arc<Self>, devices: &Arc<Devices>) {
+    pub fn start(self: &Arc<Self>, devices: &Arc<Devices>, rollouts: &Rollouts) {
         let _ = self.devices.set(Arc::downgrade(devices));
+        let _ = self.rollouts.set(rollouts.clone());
         tokio::spawn(self.clone().watch());
         tokio::spawn(evaluate::run(self.clone()));
     }
@@ -276,12 +281,18 @@ impl Experiments {
         }
     }
 
-    /// Has a treatment serve its slot on this replica.
+    /// The rollouts of the cluster, if they say what serves and not the policy directory.
+    fn rollouts(&self) -> Option<&Rollouts> {
+        self.rollouts.get().filter(|rollouts| rollouts.source() == PolicySource::Cluster)
+    }
+
+    /// Has a treatment serve its slot on this replica, unless a rollout does that.
     async fn carry_out_promotion(&self, experiment: &Experiment, arm: &str) {
         let module = experiment.arm(arm).and_then(|arm| experiment.arms.get(arm)).map(|arm| &arm.module);
         let slot = engine_slot(experiment.slot);
         let outcome = match module {
             None | Some(Module::Current) => "it serves already".to_owned(),
+            Some(_) if self.rollouts().is_some() => "it was pushed to all replicas".to_owned(),
             Some(Module::Native) => {
                 self.policies.unload(slot);
                 "the native rule serves".to_owned()

@@ -20,6 +20,9 @@ impl Experiments {
             })
             .collect();
         let note = match &experiment.status {
+            Status::Promoted { .. } if self.rollouts().is_some() => {
+                Some("it was pushed: `pointwork policy status` says where it serves")
+            }
             Status::Promoted { .. } => Some(
                 "it serves until another policy is loaded into the slot or the host is started anew: put its file into the policy \
                  directory to keep it",

@@ -3,7 +3,6 @@
 mod away;
 mod expiry;
 pub(super) mod random;
-mod redis_server;
 mod same;
 
 use std::time::Duration;
@@ -14,7 +13,7 @@ use pointwork_core::device::record::Fate;
 use socketioxide_redis_streams::transport::redis::RedisOptions;
 
 use super::*;
-use redis_server::RedisServer;
+use crate::redis_server::RedisServer;
 
 const NOW_MS: u64 = 1_800_000_000_000;
 /// Longer than anything takes on a machine that is busy.

@@ -232,3 +232,7 @@ fn written(known: &Known) -> String {
     // Only a map whose keys are no texts cannot be written, and there is none in it.
     serde_json::to_string(known).unwrap_or_default()
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests;

@@ -1,4 +1,5 @@
-//! A real `redis-server` on a socket of its own: nobody else can be given its address.
+//! For tests: a real `redis-server` on a socket of its own, so nobody else can be given its address.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -6,15 +7,16 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::AT_LAST;
+/// By when it answers, on a machine that is busy.
+const AT_LAST: Duration = Duration::from_secs(10);
 
-pub(super) struct RedisServer {
+pub(crate) struct RedisServer {
     directory: tempfile::TempDir,
     child: Child,
 }
 
 impl RedisServer {
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let child = spawn(&directory);
         let server = Self { directory, child };
@@ -23,32 +25,32 @@ impl RedisServer {
     }
 
     /// Starts it again; it is empty.
-    pub(super) fn resurrect(&mut self) {
+    pub(crate) fn resurrect(&mut self) {
         self.child = spawn(&self.directory);
         self.until_it_answers();
     }
 
     /// Ends the process, and waits until it is gone.
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
     /// Has it answer nothing, with its connections as they are.
-    pub(super) fn hang(&self) {
+    pub(crate) fn hang(&self) {
         self.signal("-STOP");
     }
 
-    pub(super) fn resume(&self) {
+    pub(crate) fn resume(&self) {
         self.signal("-CONT");
     }
 
     /// One command; the start of the answer as it comes over the wire.
-    pub(super) fn command(&self, command: &str) -> String {
+    pub(crate) fn command(&self, command: &str) -> String {
         self.ask(command).unwrap()
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("unix://{}", self.socket().display())
     }
 

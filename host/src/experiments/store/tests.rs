@@ -1,0 +1,147 @@
+//! What holds of the store in Redis as of the one in this process.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pointwork_core::experiment::{Arm, Experiment, Guardrails, Module, Slot, Status};
+use socketioxide_redis_streams::transport::redis::{Redis, RedisOptions};
+
+use super::*;
+use crate::redis_server::RedisServer;
+
+const AT_LAST: Duration = Duration::from_secs(10);
+
+fn experiment(name: &str, digest: &str) -> Experiment {
+    let arm = |name: &str, module| Arm { name: name.to_owned(), module };
+    let treatment = Module::try_from(digest.to_owned()).unwrap();
+    Experiment {
+        name: name.to_owned(),
+        slot: Slot::Settle,
+        salt: "s".to_owned(),
+        arms: vec![arm("control", Module::Current), arm("treatment", treatment)],
+        weights: vec![9_500, 500],
+        status: Status::Running,
+        shadow_only: false,
+        horizon_ms: 60_000,
+        window_ms: 2_500,
+        silence_ms: 25_000,
+        guardrails: Guardrails { stranded_ms_mean_max: None, ..Guardrails::default() },
+        created_ms: 1,
+        ended_ms: None,
+        version: 0,
+    }
+}
+
+fn row(arm: usize) -> Row {
+    Row {
+        arm,
+        weights: vec![9_500, 500],
+        exposed_ms: 7,
+        values: vec![Some(0.5), None],
+        decisions: 3,
+        failures: 1,
+        stranded_ms: 2,
+        offline_ms: 4,
+    }
+}
+
+fn delta(arm: usize, at_ms: u64, counts: &[(&'static str, u64)]) -> UserDelta {
+    UserDelta { arm, weights: vec![9_500, 500], horizon_ms: 1_000, at_ms, counts: counts.iter().copied().collect() }
+}
+
+async fn holds(store: &Store) {
+    experiments_are_compared_and_set(store).await;
+    units_are_noted_once(store).await;
+    users_are_summed_within_their_horizon(store).await;
+    cells_add_up(store).await;
+}
+
+async fn experiments_are_compared_and_set(store: &Store) {
+    let digest = "0123456789abcdef".repeat(4);
+    assert_eq!(store.read().await, Ok(Known::default()));
+    let one = Known::default().create(experiment("e", &digest)).unwrap();
+    assert_eq!(store.swap(0, &one).await, Err(StoreError::NoModule));
+    assert!(store.module(&digest).await.unwrap().is_none());
+    let module = Stored { wasm: Bytes::from_static(b"\0asm\xff"), config: "{}".to_owned() };
+    store.put_module(&digest, module.clone()).await.unwrap();
+    assert_eq!(store.swap(0, &one).await, Ok(true));
+    assert!(store.module(&digest).await.unwrap() == Some(module));
+    assert_eq!(store.swap(0, &one).await, Ok(false), "another was faster");
+    let two = one.abort("e", "no", 9).unwrap();
+    assert_eq!(store.swap(1, &two).await, Ok(true));
+    assert_eq!(store.read().await, Ok(two));
+}
+
+async fn units_are_noted_once(store: &Store) {
+    let first = BTreeMap::from([("a".to_owned(), 100), ("b".to_owned(), 200)]);
+    assert_eq!(store.expose("e:s", &first).await, Ok(0));
+    let again = BTreeMap::from([("a".to_owned(), 900), ("c".to_owned(), 300)]);
+    assert_eq!(store.expose("e:s", &again).await, Ok(0));
+    assert_eq!(store.exposed("e:s", 0).await.unwrap(), ["a", "b", "c"]);
+    assert_eq!(store.exposed("e:s", 200).await.unwrap(), ["b", "c"], "a was exposed before");
+    assert!(store.exposed("other:s", 0).await.unwrap().is_empty());
+    store.finish("e:s", &[("a".to_owned(), row(0)), ("b".to_owned(), row(1))]).await.unwrap();
+    store.finish("e:s", &[("a".to_owned(), row(1))]).await.unwrap();
+    let finished = store.finished("e:s").await.unwrap();
+    assert_eq!(finished, BTreeMap::from([("a".to_owned(), row(0)), ("b".to_owned(), row(1))]));
+}
+
+async fn users_are_summed_within_their_horizon(store: &Store) {
+    let add = async |delta: UserDelta| store.add_users("u:s", &BTreeMap::from([("u1".to_owned(), delta)])).await;
+    assert_eq!(add(delta(1, 100, &[("decisions", 2), ("success", 1)])).await, Ok(0));
+    assert_eq!(add(delta(1, 1_099, &[("decisions", 1)])).await, Ok(0));
+    assert_eq!(add(delta(1, 1_100, &[("decisions", 50)])).await, Ok(0), "its horizon is over");
+    assert_eq!(add(delta(0, 200, &[("decisions", 50)])).await, Ok(0), "it is not in that arm");
+    let users = store.users("u:s", &["u1".to_owned(), "nobody".to_owned()]).await.unwrap();
+    let counts = [("decisions", 3), ("success", 1)].map(|(name, count)| (name.to_owned(), count));
+    let expected = UserSums { arm: 1, weights: vec![9_500, 500], exposed_ms: 100, counts: counts.into() };
+    assert_eq!(users, [Some(expected), None]);
+    assert_eq!(store.exposed("u:s", 0).await.unwrap(), ["u1"]);
+}
+
+async fn cells_add_up(store: &Store) {
+    let cell = |shadow: &str| Cell { arm: "t".into(), served: "refuse".into(), shadow: shadow.into() };
+    store.add_cells("e:s", &[(cell("accept"), 2), (cell("failed"), 1)]).await.unwrap();
+    store.add_cells("e:s", &[(cell("accept"), 3)]).await.unwrap();
+    let cells = store.cells("e:s").await.unwrap();
+    assert_eq!(cells, BTreeMap::from([(cell("accept"), 5), (cell("failed"), 1)]));
+}
+
+#[tokio::test]
+async fn alone() {
+    holds(&Store::local(None)).await;
+}
+
+#[tokio::test]
+async fn alone_with_a_folder_that_outlives_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::local(Some(folder.path().to_owned()));
+    holds(&store).await;
+    let known = store.read().await.unwrap();
+    assert_eq!(Store::local(Some(folder.path().to_owned())).read().await, Ok(known));
+    std::fs::write(folder.path().join("experiments.json"), "{").unwrap();
+    let read = Store::local(Some(folder.path().to_owned())).read().await;
+    assert!(matches!(read, Err(StoreError::Unreadable(_))), "{read:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_redis_one_replica_at_a_time_has_the_turn() {
+    let server = RedisServer::start();
+    let redis = Arc::new(Redis::start(&server.url(), RedisOptions::default()).unwrap());
+    let store = Store::redis(redis, "p");
+    let began = Instant::now();
+    while store.read().await.is_err() {
+        assert!(began.elapsed() < AT_LAST, "no connection");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    holds(&store).await;
+    assert_eq!(
+        (store.lease("r1").await, store.lease("r2").await, store.lease("r1").await),
+        (Ok(true), Ok(false), Ok(true))
+    );
+    assert!(server.command("TTL p#experiment:e:s:units").starts_with(':'));
+    assert_ne!(server.command("TTL p#experiment:e:s:units"), ":-1\r\n", "what is kept is kept for a while");
+    server.command("HSET p#experiments state nonsense");
+    assert!(matches!(store.read().await, Err(StoreError::Unreadable(_))));
+}
