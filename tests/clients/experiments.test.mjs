@@ -280,3 +280,68 @@ describe('a host that is alone', () => {
     }
   });
 });
+
+describe('where rollouts say what serves', () => {
+  let fleet;
+  before(async () => (fleet = await startCluster(2, { settings: { ...SETTINGS, 'policy.source': 'cluster' } })));
+  after(() => stopCluster(fleet));
+  afterEach(closeSockets);
+
+  test('a promoted treatment is pushed, and the native rule is none', async () => {
+    const places = fleet.replicas;
+    await create(places, 'native', 'native', '50,50');
+    assert.match(await failing(places[0], 'promote', 'native'), /the native rule cannot be pushed to a cluster.*409/s);
+    assert.equal((await experiment(places[1], 'native')).status, 'running');
+    await exp(places[0], 'abort', 'native');
+    await create(places, 'pushed', NEWEST, '50,50');
+    assert.match(await exp(places[1], 'promote', 'pushed'), /pointwork policy status/);
+    const serving = async (place) => (await admin(place, '/v1/policies')).body.policies.find(({ slot }) => slot === 'settle').name;
+    for (const place of places) await until(async () => (await serving(place)) === 'settle-newest', PATIENCE_MS, 'settle-newest to serve');
+    const one = await device(places[0]);
+    assert.equal((await one.newcomer(places[1])).isAccepted, true);
+  });
+});
+
+describe('connections that die without a word', () => {
+  const PING_MS = 300;
+  let fleet;
+  before(async () => {
+    const pings = { 'listen.ping_interval_ms': PING_MS, 'listen.ping_timeout_ms': 700, 'device.heartbeat_timeout_ms': NEVER_MS };
+    fleet = await startCluster(2, { settings: { ...SETTINGS, ...pings } });
+  });
+  after(() => stopCluster(fleet));
+  afterEach(closeSockets);
+
+  test('a treatment that strands devices on them ends within two seconds of crossing its guardrail', async () => {
+    const LIMIT_MS = 100;
+    const UNITS = 6;
+    const places = fleet.replicas;
+    const limits = [`stranded_ms_mean_max=${LIMIT_MS}`, 'offline_ms_mean_max=off', `units_min=${UNITS}`];
+    await create(places, 'strands', guestFile('stubborn'), '0,100', ...limits.flatMap((limit) => ['--guardrail', limit]));
+    const door = await fleet.door(1);
+    const words = Array.from({ length: UNITS }, () => registration(places[0], newUser('device')));
+    for (const one of words) await DeviceSocket.register(door, one).registered();
+    door.blackhole();
+    // Newcomers come until one is accepted: when the end of the old one is found.
+    const comes = async (one) => {
+      let refused = 0;
+      for (;;) {
+        const [event] = await DeviceSocket.register(places[0], one).answer();
+        if (event === 'device:registered') return refused;
+        refused += 1;
+      }
+    };
+    const refusals = await Promise.all(words.map(comes));
+    assert.ok(refusals.every((refused) => refused > 0), `${refusals}`);
+    const ended = await becomes(places[1], 'strands', ({ status }) => status === 'aborted');
+    assert.equal(ended.guardrail, 'stranded');
+    assert.match(ended.reason, /^guardrail: treatment: stranded for \d+ ms a unit, more than 100, over 6 units$/);
+    // All has been found when the last of them was accepted; no unit was stranded for longer than its connection was dead.
+    const trials = await Promise.all(words.map(({ device_id }) => record(places[0], device_id)));
+    const found = trials.map(({ trial: { stranded_ms } }) => stranded_ms);
+    assert.ok(found.some((ms) => ms > LIMIT_MS) && found.every((ms) => ms < 5_000), `${found}`);
+    const latest = Math.max(...trials.map(({ holder }) => holder.since_ms));
+    assert.ok(ended.ended_ms - latest <= 2_000, `${ended.ended_ms - latest} ms after the last of them was found`);
+    door.heal();
+  });
+});
