@@ -1,9 +1,9 @@
 //! Experiments: an arm for each unit, the same on every replica; what became of the units; and the guardrails that end one.
 //!
-//! All experiments are one value in the store ([`store`]), changed by compare-and-set and watched by every replica: it is read each
+//! All experiments are one value in the store (`store`), changed by compare-and-set and watched by every replica: it is read each
 //! second, and at once when another replica notes that it changed it. A replica that takes over a change loads the arms' modules
-//! ([`Experiments::carry_out`]) and then has decisions go to them ([`running`]). What decisions leave behind ([`outbox`]) is brought
-//! to the store every half second. One replica at a time looks at the units ([`evaluate`]).
+//! (`Experiments::carry_out`) and then has decisions go to them (`running`). What decisions leave behind (`outbox`) is brought
+//! to the store every half second. One replica at a time looks at the units (`evaluate`).
 //!
 //! While the store is away the experiments go on as they were last known. A store that forgot them is told again, as long as it has
 //! their modules.
