@@ -2,7 +2,7 @@
 //!
 //! One [`Unit`] is one device (`settle`) or user (the slots of the RPC path), with one number an [`Outcome`]. [`sample_ratio`] says
 //! whether the split can be believed at all, [`sequence`] compares two arms by an interval that holds at every look, and
-//! [`report()`] puts both together; [`table`] is how operators read it.
+//! [`report()`] puts both together; its display is how operators read it.
 
 pub mod outcome;
 pub mod report;
