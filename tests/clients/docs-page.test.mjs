@@ -4,8 +4,9 @@
 // here. The copy stays where it is between runs, so that what was compiled once is not compiled again.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { cp, mkdir, readdir, readFile, rm } from 'node:fs/promises';
-import { delimiter, dirname, join, resolve } from 'node:path';
+import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { startCluster, stopCluster } from './cluster.mjs';
@@ -43,11 +44,12 @@ async function blocks() {
 async function copyWorkspace() {
   await mkdir(copy, { recursive: true });
   for (const name of await readdir(copy)) if (name !== 'target') await rm(join(copy, name), { recursive: true });
-  const left = new Set(['target', 'node_modules', '.git'].map((name) => `/${name}`));
+  // By cargo's mark, not by the name: a template is called target, too.
+  const isBuilt = (path) => ['node_modules', '.git'].includes(basename(path)) || existsSync(join(path, 'CACHEDIR.TAG'));
   for (const name of await readdir(root)) {
-    if (left.has(`/${name}`)) continue;
-    const filter = (path) => ![...left].some((end) => path.endsWith(end));
-    await cp(join(root, name), join(copy, name), { recursive: true, filter, preserveTimestamps: true });
+    // Not the root at once: a folder cannot be copied into itself, not even where all of it that matters is left out.
+    if (isBuilt(join(root, name))) continue;
+    await cp(join(root, name), join(copy, name), { recursive: true, filter: (path) => !isBuilt(path), preserveTimestamps: true });
   }
 }
 
@@ -63,7 +65,8 @@ function run(script, environment) {
   };
   return new Promise((resolve, reject) => {
     const options = { cwd: copy, env, timeout: BLOCK_MS, maxBuffer: 1 << 26 };
-    execFile('bash', ['-euo', 'pipefail', '-c', script], options, (error, stdout, stderr) => {
+    // A shell whose standard input is a socket would take itself for a remote one's and read the user's settings.
+    execFile('bash', ['--norc', '-euo', 'pipefail', '-c', script], options, (error, stdout, stderr) => {
       if (error) reject(new Error(`${script}\n${error.message}\n${stdout}\n${stderr}`));
       else resolve(stdout);
     });
