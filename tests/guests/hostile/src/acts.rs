@@ -37,7 +37,7 @@ pub(crate) fn allocate_until_refused() -> ! {
 /// The first candidate and none by turns: the same question gets another answer.
 pub(crate) fn remember() -> Choice {
     static ASKED: AtomicU32 = AtomicU32::new(0);
-    if ASKED.fetch_add(1, Ordering::Relaxed) % 2 == 0 { Choice::Pick(0) } else { Choice::Reject }
+    if ASKED.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) { Choice::Pick(0) } else { Choice::Reject }
 }
 
 /// Exhausts the engine's call stack: the frames hold nothing in linear memory, whose stack would be exhausted first.
