@@ -155,29 +155,6 @@ impl Experiments {
         self.change(name, |known| Ok(known.resume(name)?)).await
     }
 
-    /// Has a treatment serve the slot, on every replica. Where rollouts say what serves it is pushed first, and only if that is
-    /// taken the experiment is over.
-    ///
-    /// # Errors
-    /// See [`Known::promote`] and [`crate::rollout::Rollouts::push`].
-    pub async fn promote(&self, name: &str, arm: Option<&str>) -> Result<Experiment, ExperimentError> {
-        let now_ms = unix_ms();
-        if let Some(rollouts) = self.rollouts() {
-            let promoted = self.store.read().await?.promote(name, arm, now_ms)?;
-            let experiment = promoted.get(name).ok_or_else(|| ChangeError::Unknown(name.to_owned()))?;
-            match promoted_module(experiment) {
-                Some(Module::Digest(digest)) => {
-                    let stored = self.store.module(digest).await?.ok_or(StoreError::NoModule)?;
-                    let module = crate::rollout::Module { wasm: stored.wasm, config: stored.config };
-                    rollouts.push(engine_slot(experiment.slot), module, false).await?;
-                }
-                Some(Module::Native) => return Err(ExperimentError::NativeInCluster),
-                Some(Module::Current) | None => {}
-            }
-        }
-        self.change(name, |known| Ok(known.promote(name, arm, now_ms)?)).await
-    }
-
     /// Ends it.
     ///
     /// # Errors
@@ -221,10 +198,4 @@ impl Experiments {
     pub(super) fn devices(&self) -> Option<Arc<crate::device::Devices>> {
         self.devices.get().and_then(std::sync::Weak::upgrade)
     }
-}
-
-/// What decides in the arm that was promoted.
-fn promoted_module(experiment: &Experiment) -> Option<&Module> {
-    let Status::Promoted { arm } = &experiment.status else { return None };
-    experiment.arms.get(experiment.arm(arm)?).map(|arm| &arm.module)
 }

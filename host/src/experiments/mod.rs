@@ -3,7 +3,8 @@
 //! All experiments are one value in the store (`store`), changed by compare-and-set and watched by every replica: it is read each
 //! second, and at once when another replica notes that it changed it. A replica that takes over a change loads the arms' modules
 //! (`Experiments::carry_out`) and then has decisions go to them (`running`). What decisions leave behind (`outbox`) is brought
-//! to the store every half second. One replica at a time looks at the units (`evaluate`).
+//! to the store every half second. One replica at a time looks at the units (`evaluate`). What was promoted is made to serve by each
+//! replica (`promote`).
 //!
 //! While the store is away the experiments go on as they were last known. A store that forgot them is told again, as long as it has
 //! their modules.
@@ -11,6 +12,7 @@
 mod change;
 mod evaluate;
 mod outbox;
+mod promote;
 mod report;
 mod rows;
 mod running;
@@ -30,14 +32,18 @@ pub use self::{
     change::{ExperimentError, New, NewArm},
     store::StoreError,
 };
-use self::{outbox::Outbox, store::Store};
+use self::{
+    outbox::Outbox,
+    promote::{Promotion, SlotFiles},
+    store::Store,
+};
 pub(crate) use self::{
     outbox::{Answered, Cell},
     running::{Assignments, Rule, Running, unit_of},
 };
 use crate::{
     cluster::Replicas,
-    config::{Config, PolicySource},
+    config::Config,
     device::Devices,
     lock::lock,
     policies::{Policies, PreparedPolicy, engine_slot},
@@ -63,7 +69,11 @@ pub struct Experiments {
     window_ms: u32,
     /// The engine's ping interval.
     silence_ms: u32,
+    /// What lies in the policy directory.
+    files: SlotFiles,
     state: Mutex<State>,
+    /// Held while promotions are carried out.
+    promoting: tokio::sync::Mutex<()>,
     /// Held while what the store says is carried out.
     carrying_out: tokio::sync::Mutex<()>,
 }
@@ -80,8 +90,10 @@ struct State {
     error: Option<String>,
     /// Units that found no room in the store.
     refused: u64,
-    /// What became of the promotions that this replica carried out, by experiment.
-    promoted: BTreeMap<String, String>,
+    /// What became of promotions here, by experiment.
+    promoted: BTreeMap<String, Promotion>,
+    /// The version of the experiments when promotions were first looked at.
+    first_version: Option<u64>,
 }
 
 impl Experiments {
@@ -103,7 +115,9 @@ impl Experiments {
             rollouts: OnceLock::new(),
             window_ms: config.device.settle_ms.get(),
             silence_ms: config.listen.ping_interval_ms.get(),
+            files: SlotFiles::of(&config.policy),
             state: Mutex::default(),
+            promoting: tokio::sync::Mutex::default(),
             carrying_out: tokio::sync::Mutex::default(),
         }))
     }
@@ -114,6 +128,7 @@ impl Experiments {
         let _ = self.rollouts.set(rollouts.clone());
         tokio::spawn(self.clone().watch());
         tokio::spawn(evaluate::run(self.clone()));
+        tokio::spawn(promote::run(self.clone()));
     }
 
     async fn watch(self: Arc<Self>) {
@@ -157,17 +172,17 @@ impl Experiments {
         }
     }
 
-    /// Does what follows from a state of the experiments: arms are loaded, decisions go to them, promotions are carried out.
+    /// Does what follows from a state of the experiments: arms are loaded, decisions go to them. Promotions: see `promote`.
     async fn carry_out(&self, known: Known) {
         let _one_at_a_time = self.carrying_out.lock().await;
-        let before = {
+        {
             let mut state = lock(&self.state);
             let is_old = state.known.as_ref().is_some_and(|before| before.version > known.version && known.version > 0);
             if is_old {
                 return;
             }
-            state.known.replace(known.clone())
-        };
+            state.known = Some(known.clone());
+        }
         let mut needed = BTreeSet::new();
         for experiment in known.list.iter().filter(|experiment| !experiment.status.is_over()) {
             for arm in 0..experiment.arms.len() {
@@ -185,15 +200,6 @@ impl Experiments {
             self.policies.assignments().set(slot, next);
         }
         self.clear_arms(&needed);
-        if let Some(before) = before {
-            for experiment in &known.list {
-                let was = before.get(&experiment.name).filter(|was| was.id() == experiment.id());
-                let is_news = was.is_some_and(|was| !matches!(was.status, Status::Promoted { .. }));
-                if let (true, Status::Promoted { arm }) = (is_news, &experiment.status) {
-                    self.carry_out_promotion(experiment, arm).await;
-                }
-            }
-        }
     }
 
     /// Has the engine hold an arm's module, if it has one of its own; gives the engine's name of it.
@@ -279,35 +285,6 @@ impl Experiments {
                 self.policies.clear_arm(engine_slot(slot), &name);
             }
         }
-    }
-
-    /// The rollouts of the cluster, if they say what serves and not the policy directory.
-    fn rollouts(&self) -> Option<&Rollouts> {
-        self.rollouts.get().filter(|rollouts| rollouts.source() == PolicySource::Cluster)
-    }
-
-    /// Has a treatment serve its slot on this replica, unless a rollout does that.
-    async fn carry_out_promotion(&self, experiment: &Experiment, arm: &str) {
-        let module = experiment.arm(arm).and_then(|arm| experiment.arms.get(arm)).map(|arm| &arm.module);
-        let slot = engine_slot(experiment.slot);
-        let outcome = match module {
-            None | Some(Module::Current) => "it serves already".to_owned(),
-            Some(_) if self.rollouts().is_some() => "it was pushed to all replicas".to_owned(),
-            Some(Module::Native) => {
-                self.policies.unload(slot);
-                "the native rule serves".to_owned()
-            }
-            Some(Module::Digest(digest)) => match self.prepared(experiment.slot, digest).await {
-                Ok(Some(prepared)) => match self.policies.switch(prepared) {
-                    Ok(report) => format!("it serves as generation {}", report.generation),
-                    Err(error) => format!("not switched: {error}"),
-                },
-                Ok(None) => "not switched: Redis is away".to_owned(),
-                Err(why) => format!("not switched: {why}"),
-            },
-        };
-        tracing::info!(experiment = experiment.name, arm, outcome, "a treatment was promoted");
-        lock(&self.state).promoted.insert(experiment.id(), outcome);
     }
 
     /// Brings what decisions left behind to the store; what it does not take is lost, and counted.

@@ -24,8 +24,8 @@ impl Experiments {
                 Some("it was pushed: `pointwork policy status` says where it serves")
             }
             Status::Promoted { .. } => Some(
-                "it serves until another policy is loaded into the slot or the host is started anew: put its file into the policy \
-                 directory to keep it",
+                "it serves on replicas that start later too, until a file of the slot in the policy directory is written: put its file \
+                 there to keep it",
             ),
             _ => None,
         };
@@ -57,7 +57,7 @@ impl Experiments {
             "here": {
                 "decides": is_running,
                 "problems": problems,
-                "promotion": state.promoted.get(&experiment.id()),
+                "promotion": state.promoted.get(&experiment.id()).map(|promotion| &promotion.outcome),
             },
         })
     }

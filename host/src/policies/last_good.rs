@@ -87,6 +87,11 @@ impl Policies {
         undone
     }
 
+    /// Whether an operator went back from the generation with this digest and did not load it again.
+    pub(crate) fn was_undone(&self, slot: SlotName, digest: &str) -> bool {
+        self.undone(slot).iter().any(|undone| undone.to_string() == *digest)
+    }
+
     pub(super) fn keep(&self, slot: SlotName, digest: &Digest, module: &[u8], config: &str) {
         if let Some(dir) = self.state_of(slot) {
             dir.keep(digest, module, config, || self.slot_status(slot));

@@ -7,7 +7,8 @@ use thiserror::Error;
 use super::guardrail::Crossed;
 use super::{ARMS_MAX, BUCKETS, Experiment, HORIZON_MS_MAX, HORIZON_MS_MIN, NAME_BYTES_MAX, Slot, Status};
 
-/// Experiments that are kept at most, those included that are over: of these the oldest makes room.
+/// Experiments that are kept at most, those included that are over: of these the oldest makes room that is not the last promoted one
+/// of its slot.
 pub const EXPERIMENTS_MAX: usize = 32;
 /// The longest reason that is kept, in bytes.
 const REASON_BYTES_MAX: usize = 512;
@@ -53,8 +54,8 @@ pub enum CreateError {
         /// What runs in it.
         running: String,
     },
-    /// All that are kept are not over.
-    #[error("there are 32 experiments that are not over")]
+    /// All that are kept are not over, or the last promoted ones of their slots.
+    #[error("there are 32 experiments that are not over, or whose treatment serves")]
     TooMany,
 }
 
@@ -123,6 +124,13 @@ impl Experiments {
         self.list.iter().find(|experiment| experiment.slot == slot && experiment.status == Status::Running)
     }
 
+    /// The experiment of a slot whose treatment was promoted last.
+    pub fn promotion(&self, slot: Slot) -> Option<&Experiment> {
+        let of_slot = self.list.iter().filter(|experiment| experiment.slot == slot);
+        let promoted = of_slot.filter(|experiment| matches!(experiment.status, Status::Promoted { .. }));
+        promoted.max_by_key(|experiment| experiment.version)
+    }
+
     /// Creates an experiment; its status and version are not looked at: it runs.
     ///
     /// # Errors
@@ -137,7 +145,9 @@ impl Experiments {
         }
         let mut next = self.next();
         if next.list.len() >= EXPERIMENTS_MAX {
-            let over = next.list.iter().position(|experiment| experiment.status.is_over());
+            // A replica that starts later is to know what was promoted.
+            let serves = |one: &Experiment| self.promotion(one.slot).is_some_and(|last| last.name == one.name);
+            let over = next.list.iter().position(|experiment| experiment.status.is_over() && !serves(experiment));
             next.list.remove(over.ok_or(CreateError::TooMany)?);
         }
         let version = next.version;
@@ -199,6 +209,25 @@ impl Experiments {
             (experiment.status, experiment.ended_ms) = (Status::Promoted { arm }, Some(unix_ms));
             Ok(())
         })
+    }
+
+    /// A promotion could not be brought about: the experiment is as it was before (`was`), or paused if another one runs in its slot by
+    /// now. `version` is that of the promotion.
+    ///
+    /// # Errors
+    /// When there is no such experiment, or that is not what happened to it last.
+    pub fn unpromote(&self, name: &str, version: u64, was: &Status) -> Result<Experiments, ChangeError> {
+        let found = self.get(name).ok_or_else(|| ChangeError::Unknown(name.to_owned()))?;
+        if found.version != version || !matches!(found.status, Status::Promoted { .. }) {
+            return Err(ChangeError::Not { name: name.to_owned(), is: found.status.as_str() });
+        }
+        let is_free = self.running(found.slot).is_none();
+        let mut next = self.next();
+        for experiment in next.list.iter_mut().filter(|experiment| *experiment.name == *name) {
+            experiment.status = if is_free { was.clone() } else { Status::Paused };
+            (experiment.ended_ms, experiment.version) = (None, next.version);
+        }
+        Ok(next)
     }
 
     /// The experiment is over, and what serves goes on serving.

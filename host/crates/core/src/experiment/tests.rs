@@ -121,6 +121,34 @@ fn the_oldest_that_is_over_makes_room() {
 }
 
 #[test]
+fn the_last_promoted_one_of_a_slot_makes_no_room() {
+    let mut all = Experiments::default();
+    for number in 0..EXPERIMENTS_MAX {
+        let name = format!("e{number}");
+        all = all.create(experiment(&name, &[5_000, 5_000])).unwrap();
+        all = if number < 2 { all.promote(&name, None, 9).unwrap() } else { all.pause(&name).unwrap() };
+    }
+    assert_eq!(all.promotion(Slot::Settle).map(|one| &*one.name), Some("e1"));
+    assert_eq!(all.promotion(Slot::Grace), None);
+    let more = all.create(experiment("more", &[5_000, 5_000])).unwrap();
+    assert_eq!((more.get("e0"), more.get("e1").is_some()), (None, true));
+    assert_eq!(more.pause("more").unwrap().create(experiment("last", &[5_000, 5_000])), Err(CreateError::TooMany));
+}
+
+#[test]
+fn a_promotion_that_came_to_nothing_is_taken_back() {
+    let promoted = one().promote("e", None, 9).unwrap();
+    let back = promoted.unpromote("e", promoted.version, &Status::Running).unwrap();
+    assert_eq!((&back.list[0].status, back.list[0].ended_ms, back.version), (&Status::Running, None, 3));
+    assert_eq!(back.list[0].version, 3);
+    let other = promoted.create(experiment("f", &[5_000, 5_000])).unwrap();
+    assert_eq!(other.unpromote("e", promoted.version, &Status::Running).unwrap().list[0].status, Status::Paused);
+    let not = |is| Err(ChangeError::Not { name: "e".into(), is });
+    assert_eq!(promoted.unpromote("e", 1, &Status::Running), not("promoted"));
+    assert_eq!(one().unpromote("e", 1, &Status::Running), not("running"));
+}
+
+#[test]
 fn it_is_paused_resumed_and_ended_once() {
     let one = one();
     let paused = one.pause("e").unwrap();
