@@ -99,23 +99,35 @@ impl Files {
         (written, None)
     }
 
-    /// Each file takes the next name, the last one goes, and a new one is begun.
+    /// Each file takes the next name, the last one goes, and a new one is begun. The new one is there before any takes another name, and
+    /// a file that has no name any more takes none: tried again after an error this loses nothing.
     fn pass_on(&mut self) -> io::Result<()> {
         let last = self.files - 1;
         if last == 0 {
             self.file.set_len(0)?;
         } else {
-            for number in (1..last).rev() {
-                let older = named(&self.path, number);
-                if older.exists() {
-                    fs::rename(older, named(&self.path, number + 1))?;
-                }
+            let new_path = with_ending(&self.path, ".new");
+            let new = OpenOptions::new().create(true).read(true).append(true).open(&new_path)?;
+            lock(&new)?;
+            new.set_len(0)?;
+            if self.path.try_exists()? {
+                self.make_room(last)?;
+                fs::rename(&self.path, named(&self.path, 1))?;
             }
-            fs::rename(&self.path, named(&self.path, 1))?;
-            self.file = OpenOptions::new().create(true).read(true).append(true).open(&self.path)?;
-            lock(&self.file)?;
+            fs::rename(&new_path, &self.path)?;
+            self.file = new;
         }
         self.bytes = 0;
+        Ok(())
+    }
+
+    /// Has nothing bear the name of the first that was passed on: each takes the next name up to the first that is free, which the
+    /// last one's is if none is.
+    fn make_room(&self, last: usize) -> io::Result<()> {
+        let free = (1..last).find(|number| !named(&self.path, *number).exists()).unwrap_or(last);
+        for number in (1..free).rev() {
+            fs::rename(named(&self.path, number), named(&self.path, number + 1))?;
+        }
         Ok(())
     }
 }
@@ -128,8 +140,12 @@ fn lock(file: &File) -> io::Result<()> {
 }
 
 fn named(path: &Path, number: usize) -> PathBuf {
+    with_ending(path, &format!(".{number}"))
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(path);
-    name.push(format!(".{number}"));
+    name.push(ending);
     PathBuf::from(name)
 }
 

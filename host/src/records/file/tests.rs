@@ -26,6 +26,43 @@ fn files_are_passed_on_when_they_are_full() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "the first one is gone");
 }
 
+/// Nothing can be opened by a name that a folder has: as with a full disk, or without a descriptor.
+#[test]
+fn a_new_file_that_cannot_be_begun_costs_no_old_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.jsonl");
+    let mut files = Files::open(&path, 30, 3).unwrap();
+    assert_eq!(files.append(&lines(0..9)).0, 9);
+    let read = |number: usize| {
+        let path = if number == 0 { path.clone() } else { named(&path, number) };
+        fs::read_to_string(path).unwrap_or_default()
+    };
+    let before = [read(0), read(1), read(2)];
+    let new = folder.path().join("r.jsonl.new");
+    fs::create_dir(&new).unwrap();
+    for _ in 0..5 {
+        let (written, error) = files.append(&lines(9..10));
+        assert!(written == 0 && error.is_some());
+        assert_eq!([read(0), read(1), read(2)], before);
+    }
+    fs::remove_dir(&new).unwrap();
+    assert_eq!(files.append(&lines(9..10)).0, 1);
+    assert_eq!([read(0), read(1), read(2)], [lines(9..10).concat(), before[0].clone(), before[1].clone()]);
+}
+
+#[test]
+fn one_that_somebody_took_away_was_passed_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.jsonl");
+    let mut files = Files::open(&path, 30, 3).unwrap();
+    assert_eq!(files.append(&lines(0..6)).0, 6);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(files.append(&lines(6..7)).0, 1);
+    assert_eq!(fs::read_to_string(&path).unwrap(), lines(6..7).concat());
+    assert_eq!(fs::read_to_string(named(&path, 1)).unwrap(), lines(0..3).concat());
+    assert!(!named(&path, 2).exists(), "nothing was passed on twice");
+}
+
 #[test]
 fn one_file_begins_anew() {
     let folder = tempfile::tempdir().unwrap();
