@@ -5,24 +5,27 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
     sync::Mutex,
+    time::SystemTime,
 };
 
 use pointwork_core::experiment::Experiments as Known;
 
-use super::{CELLS_MAX, Row, StoreError, Stored, UNITS_MAX, UserSums, modules, parse, written};
+use super::{CELLS_MAX, Modules, Row, StoreError, Stored, UNITS_MAX, UNNEEDED_MAX, UserSums, parse, written};
 use crate::{
     experiments::outbox::{Cell, UserDelta},
     lock::lock,
 };
 
-/// Modules that are kept in this process at most; more than all experiments have arms.
-const MODULES_MAX: usize = 256;
 const FILE: &str = "experiments.json";
+/// How the names of modules' files begin.
+const FILES: &str = "experiment-";
 
 #[derive(Default)]
 struct Kept {
     known: Option<Known>,
-    modules: BTreeMap<String, Stored>,
+    /// Without a folder: by digest, and in which order they were stored.
+    modules: BTreeMap<String, (u64, Stored)>,
+    stored: u64,
     of: BTreeMap<String, Units>,
 }
 
@@ -46,64 +49,65 @@ impl Local {
     }
 
     pub(super) fn read(&self) -> Result<Known, StoreError> {
-        let mut kept = lock(&self.kept);
-        if let Some(known) = &kept.known {
-            return Ok(known.clone());
-        }
-        let known = match &self.dir {
-            None => Known::default(),
-            Some(dir) => match fs::read(dir.join(FILE)) {
+        self.read_in(&mut lock(&self.kept)).cloned()
+    }
+
+    fn read_in<'a>(&self, kept: &'a mut Kept) -> Result<&'a Known, StoreError> {
+        let known = match (kept.known.take(), &self.dir) {
+            (Some(known), _) => known,
+            (None, None) => Known::default(),
+            (None, Some(dir)) => match fs::read(dir.join(FILE)) {
                 Ok(text) => parse(&text)?,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Known::default(),
                 Err(error) => return Err(StoreError::File(error.to_string())),
             },
         };
-        kept.known = Some(known.clone());
-        Ok(known)
+        Ok(kept.known.insert(known))
     }
 
     pub(super) fn swap(&self, expected: u64, next: &Known) -> Result<bool, StoreError> {
-        let version = self.read()?.version;
-        if version != expected {
+        let mut kept = lock(&self.kept);
+        if self.read_in(&mut kept)?.version != expected {
             return Ok(false);
         }
-        let (needed, others) = modules(next);
-        for digest in needed {
-            if self.module(digest)?.is_none() {
+        for digest in Modules::of(next).needed {
+            if self.module_in(&kept, digest)?.is_none() {
                 return Err(StoreError::NoModule);
             }
         }
-        let mut kept = lock(&self.kept);
         if let Some(dir) = &self.dir {
             write_whole(&dir.join(FILE), written(next).as_bytes())?;
-            for digest in others {
-                let [wasm, config] = files(dir, digest);
-                drop((fs::remove_file(wasm), fs::remove_file(config)));
-            }
         }
         let ids: Vec<String> = next.list.iter().map(pointwork_core::experiment::Experiment::id).collect();
         kept.of.retain(|id, _| ids.contains(id));
         kept.known = Some(next.clone());
+        self.make_room(&mut kept, None);
         Ok(true)
     }
 
     pub(super) fn put_module(&self, digest: &str, module: Stored) -> Result<(), StoreError> {
         let mut kept = lock(&self.kept);
+        // What is needed is known before anything makes room.
+        self.read_in(&mut kept)?;
         if let Some(dir) = &self.dir {
             let [wasm, config] = files(dir, digest);
             write_whole(&wasm, &module.wasm)?;
             write_whole(&config, module.config.as_bytes())?;
+        } else {
+            kept.stored += 1;
+            let module = (kept.stored, module);
+            kept.modules.insert(digest.to_owned(), module);
         }
-        while kept.modules.len() >= MODULES_MAX && kept.modules.pop_first().is_some() {}
-        kept.modules.insert(digest.to_owned(), module);
+        self.make_room(&mut kept, Some(digest));
         Ok(())
     }
 
     pub(super) fn module(&self, digest: &str) -> Result<Option<Stored>, StoreError> {
-        if let Some(module) = lock(&self.kept).modules.get(digest) {
-            return Ok(Some(module.clone()));
-        }
-        let Some(dir) = &self.dir else { return Ok(None) };
+        self.module_in(&lock(&self.kept), digest)
+    }
+
+    fn module_in(&self, kept: &Kept, digest: &str) -> Result<Option<Stored>, StoreError> {
+        let Some(dir) = &self.dir else { return Ok(kept.modules.get(digest).map(|(_, module)| module.clone())) };
         let [wasm, config] = files(dir, digest);
         match (fs::read(wasm), fs::read_to_string(config)) {
             (Ok(wasm), Ok(config)) => Ok(Some(Stored { wasm: wasm.into(), config })),
@@ -111,6 +115,26 @@ impl Local {
                 Err(StoreError::File(error.to_string()))
             }
             _ => Ok(None),
+        }
+    }
+
+    /// Of the modules that no experiment needs the oldest go, beyond so many; not `newest`: clocks of file systems are coarse.
+    fn make_room(&self, kept: &mut Kept, newest: Option<&str>) {
+        let Some(known) = &kept.known else { return };
+        let Modules { needed, kept: promoted, .. } = Modules::of(known);
+        let stays = |digest: &str| needed.contains(&digest) || promoted.contains(&digest) || newest == Some(digest);
+        let Some(dir) = &self.dir else {
+            let unneeded = kept.modules.iter().filter(|(digest, _)| !stays(digest));
+            let unneeded = unneeded.map(|(digest, (stored, _))| (*stored, digest.clone())).collect();
+            for digest in oldest(unneeded, newest) {
+                kept.modules.remove(&digest);
+            }
+            return;
+        };
+        let unneeded = stored_files(dir).filter(|(_, digest)| !stays(digest)).collect();
+        for digest in oldest(unneeded, newest) {
+            // What cannot be removed is tried again the next time.
+            drop(files(dir, &digest).map(fs::remove_file));
         }
     }
 
@@ -196,7 +220,23 @@ impl Local {
 }
 
 fn files(dir: &Path, digest: &str) -> [PathBuf; 2] {
-    ["wasm", "json"].map(|kind| dir.join(format!("experiment-{digest}.{kind}")))
+    ["wasm", "json"].map(|kind| dir.join(format!("{FILES}{digest}.{kind}")))
+}
+
+/// The modules that lie in a folder: when each was stored, and its digest. What cannot be read is passed over.
+fn stored_files(dir: &Path) -> impl Iterator<Item = (SystemTime, String)> {
+    fs::read_dir(dir).into_iter().flatten().flatten().filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let digest = name.strip_prefix(FILES)?.strip_suffix(".wasm")?.to_owned();
+        Some((entry.metadata().ok()?.modified().ok()?, digest))
+    })
+}
+
+/// The digests of the oldest beyond those that may stay.
+fn oldest<T: Ord>(mut unneeded: Vec<(T, String)>, newest: Option<&str>) -> impl Iterator<Item = String> {
+    unneeded.sort();
+    let many = (unneeded.len() + usize::from(newest.is_some())).saturating_sub(UNNEEDED_MAX);
+    unneeded.into_iter().take(many).map(|(_, digest)| digest)
 }
 
 /// Either the old bytes or the new ones are there, whenever the process ends.

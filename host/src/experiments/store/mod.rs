@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | `#experiments` | hash | `state`: all experiments as JSON; `version`: by which it is compared and set |
 //! | `#experiments:module:<digest>` | hash | `wasm`, `config` (JSON) of an arm |
+//! | `#experiments:unneeded` | sorted set | digests of modules that no experiment needs, by when; beyond 16 the oldest go |
 //! | `#experiments:evaluator` | string | the replica whose turn it is to look at the units |
 //! | `#experiment:<id>:units` | sorted set | exposed units, by when |
 //! | `#experiment:<id>:over` | hash | by unit: its [`Row`], once its horizon is over |
@@ -22,7 +23,7 @@ mod shared;
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use bytes::Bytes;
-use pointwork_core::experiment::Experiments as Known;
+use pointwork_core::experiment::{Arm, Experiments as Known, Module, Slot};
 use serde::{Deserialize, Serialize};
 use socketioxide_redis_streams::transport::{TransportError, redis::Redis};
 
@@ -33,6 +34,8 @@ use super::outbox::{Cell, UserDelta};
 pub(crate) const UNITS_MAX: usize = 100_000;
 /// Cells of the matrix of one experiment at most.
 const CELLS_MAX: usize = 4_096;
+/// Modules at most that are stored and that no experiment needs (yet, or any more): beyond these the oldest go.
+const UNNEEDED_MAX: usize = 16;
 
 /// Why the store did not do it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -112,7 +115,7 @@ impl Store {
         }
     }
 
-    /// Stores a module, for a while unless an experiment comes to need it.
+    /// Stores a module, for a while unless an experiment comes to need it: until so many others are stored that none needs.
     pub(crate) async fn put_module(&self, digest: &str, module: Stored) -> Result<(), StoreError> {
         match self {
             Self::Local(local) => local.put_module(digest, module),
@@ -207,18 +210,35 @@ impl Store {
     }
 }
 
-/// The digests of the modules that experiments that are not over need, and of those that the others had.
-fn modules(known: &Known) -> (Vec<&str>, Vec<&str>) {
-    let digests = |is_over: bool| {
-        let those = known.list.iter().filter(move |one| one.status.is_over() == is_over);
-        those.flat_map(|one| &one.arms).filter_map(|arm| match &arm.module {
-            pointwork_core::experiment::Module::Digest(digest) => Some(&**digest),
-            _ => None,
-        })
-    };
-    let needed: Vec<&str> = digests(false).collect();
-    let others = digests(true).filter(|digest| !needed.contains(digest)).collect();
-    (needed, others)
+/// Digests of modules of experiments.
+struct Modules<'a> {
+    /// Those of experiments that are not over: without them these cannot be carried out.
+    needed: Vec<&'a str>,
+    /// Those of treatments that were promoted last in their slots: a replica that starts later has them serve.
+    kept: Vec<&'a str>,
+    /// The others.
+    others: Vec<&'a str>,
+}
+
+impl<'a> Modules<'a> {
+    fn of(known: &'a Known) -> Self {
+        let all = |is_over: bool| {
+            let those = known.list.iter().filter(move |one| one.status.is_over() == is_over);
+            those.flat_map(|one| &one.arms).filter_map(digest)
+        };
+        let needed: Vec<&str> = all(false).collect();
+        let promoted = Slot::ALL.into_iter().filter_map(|slot| known.promotion(slot)?.promoted_arm());
+        let kept: Vec<&str> = promoted.filter_map(digest).filter(|digest| !needed.contains(digest)).collect();
+        let others = all(true).filter(|digest| !needed.contains(digest) && !kept.contains(digest)).collect();
+        Self { needed, kept, others }
+    }
+}
+
+fn digest(arm: &Arm) -> Option<&str> {
+    match &arm.module {
+        Module::Digest(digest) => Some(digest),
+        Module::Current | Module::Native => None,
+    }
 }
 
 /// Reads all experiments.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use pointwork_core::experiment::Experiments as Known;
 use socketioxide_redis_streams::transport::redis::{Redis, ScriptReply};
 
-use super::{CELLS_MAX, Row, StoreError, Stored, UNITS_MAX, UserSums, modules, parse, written};
+use super::{CELLS_MAX, Modules, Row, StoreError, Stored, UNITS_MAX, UNNEEDED_MAX, UserSums, parse, written};
 use crate::experiments::outbox::{Cell, UserDelta};
 
 const READ: &str = include_str!("lua/read.lua");
@@ -54,10 +54,10 @@ impl Shared {
     }
 
     pub(super) async fn swap(&self, expected: u64, next: &Known) -> Result<bool, StoreError> {
-        let (needed, others) = modules(next);
+        let Modules { needed, kept, others } = Modules::of(next);
         let mut args = vec![number(expected), number(next.version), written(next).into(), number(MODULE_LIFE_MS)];
-        args.push(number(needed.len() as u64));
-        args.extend(needed.into_iter().chain(others).map(text));
+        args.extend([UNNEEDED_MAX, needed.len(), kept.len()].map(|count| number(count as u64)));
+        args.extend(needed.into_iter().chain(kept).chain(others).map(text));
         match self.run_all(SWAP, args).await? {
             ScriptReply::Number(1) => Ok(true),
             ScriptReply::Number(0) => Ok(false),
@@ -67,7 +67,8 @@ impl Shared {
     }
 
     pub(super) async fn put_module(&self, digest: &str, module: Stored) -> Result<(), StoreError> {
-        let args = vec![text(digest), module.wasm, module.config.into(), number(MODULE_LIFE_MS)];
+        let (life_ms, unneeded_max) = (number(MODULE_LIFE_MS), number(UNNEEDED_MAX as u64));
+        let args = vec![text(digest), module.wasm, module.config.into(), life_ms, unneeded_max];
         self.run_all(PUT, args).await.map(drop)
     }
 

@@ -55,6 +55,7 @@ async fn holds(store: &Store) {
     units_are_noted_once(store).await;
     users_are_summed_within_their_horizon(store).await;
     cells_add_up(store).await;
+    modules_that_nobody_needs_make_room(store).await;
 }
 
 async fn experiments_are_compared_and_set(store: &Store) {
@@ -71,6 +72,46 @@ async fn experiments_are_compared_and_set(store: &Store) {
     let two = one.abort("e", "no", 9).unwrap();
     assert_eq!(store.swap(1, &two).await, Ok(true));
     assert_eq!(store.read().await, Ok(two));
+}
+
+/// What was promoted last is needed, too, by a replica that starts later.
+async fn modules_that_nobody_needs_make_room(store: &Store) {
+    let digest = |number: usize| format!("{number:064x}");
+    let put = async |number| {
+        let module = Stored { wasm: Bytes::from_static(b"\0asm"), config: "{}".to_owned() };
+        store.put_module(&digest(number), module).await.unwrap();
+    };
+    let is_there = async |number| store.module(&digest(number)).await.unwrap().is_some();
+    // Two were promoted, one runs: the smallest digests.
+    let mut known = store.read().await.unwrap();
+    for number in 0..3 {
+        put(number).await;
+        let name = format!("m{number}");
+        let next = known.create(experiment(&name, &digest(number))).unwrap();
+        assert_eq!(store.swap(known.version, &next).await, Ok(true));
+        known = next;
+        if number < 2 {
+            let next = known.promote(&name, None, 9).unwrap();
+            assert_eq!(store.swap(known.version, &next).await, Ok(true));
+            known = next;
+        }
+    }
+    for number in 3..3 + 2 * UNNEEDED_MAX {
+        put(number).await;
+        assert!(is_there(number).await, "it was just stored");
+        // Coarse clocks of file systems tell these apart.
+        tokio::time::sleep(Duration::from_millis(12)).await;
+    }
+    assert_eq!((is_there(0).await, is_there(1).await, is_there(2).await), (false, true, true));
+    for number in 3..3 + 2 * UNNEEDED_MAX {
+        assert_eq!(is_there(number).await, number >= 3 + UNNEEDED_MAX, "{number}");
+    }
+    let ended = known.abort("m2", "", 9).unwrap();
+    assert_eq!(store.swap(known.version, &ended).await, Ok(true));
+    put(99).await;
+    put(98).await;
+    let there = (is_there(1).await, is_there(98).await, is_there(99).await);
+    assert_eq!(there, (true, true, true));
 }
 
 async fn units_are_noted_once(store: &Store) {
@@ -106,6 +147,27 @@ async fn cells_add_up(store: &Store) {
     store.add_cells("e:s", &[(cell("accept"), 3)]).await.unwrap();
     let cells = store.cells("e:s").await.unwrap();
     assert_eq!(cells, BTreeMap::from([(cell("accept"), 5), (cell("failed"), 1)]));
+}
+
+#[test]
+fn of_two_who_change_at_once_one_is_faster() {
+    let folder = tempfile::tempdir().unwrap();
+    let local = Local::new(Some(folder.path().to_owned()));
+    let mut known = Known::default();
+    for _ in 0..30 {
+        let next = Known { version: known.version + 1, ..known.clone() };
+        let start = std::sync::Barrier::new(4);
+        let swap = || {
+            start.wait();
+            local.swap(known.version, &next).unwrap()
+        };
+        let won = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..4).map(|_| scope.spawn(swap)).collect();
+            all.into_iter().map(|one| one.join().unwrap()).filter(|is_won| *is_won).count()
+        });
+        assert_eq!(won, 1);
+        known = next;
+    }
 }
 
 #[tokio::test]
