@@ -194,6 +194,5 @@ fn is_promotion(known: &Known, experiment: &Experiment, arm: Option<&str>) -> bo
 
 /// What decides in the arm that was promoted.
 fn promoted_module(experiment: &Experiment) -> Option<&Module> {
-    let Status::Promoted { arm } = &experiment.status else { return None };
-    experiment.arms.get(experiment.arm(arm)?).map(|arm| &arm.module)
+    experiment.promoted_arm().map(|arm| &arm.module)
 }

@@ -214,6 +214,12 @@ impl Experiment {
         self.arms.iter().position(|arm| *arm.name == *name)
     }
 
+    /// The arm that was promoted, if one was.
+    pub fn promoted_arm(&self) -> Option<&Arm> {
+        let Status::Promoted { arm } = &self.status else { return None };
+        self.arms.get(self.arm(arm)?)
+    }
+
     /// The arm that a unit is in: its index. The treatments' ranges of buckets are laid end to end from 0 on; the rest is the
     /// control's.
     pub fn arm_of(&self, unit: &str) -> usize {
@@ -230,14 +236,18 @@ impl Experiment {
     /// The arm that is to decide for a device, if an arm is: its index.
     ///
     /// `pinned` is the arm of the same settle asked before; `trial` is what the device's record holds. Both keep the device in
-    /// its arm while the trial's horizon lasts, whatever became of the weights, unless that arm's is 0.
+    /// its arm while the trial's horizon lasts, whatever became of the weights, unless that arm's is 0. While the horizon of another
+    /// experiment's trial lasts no arm decides: an exposure would end it before its time.
     pub fn arm_for(&self, unit: &str, trial: Option<&Trial>, pinned: Option<&Exposure>, unix_ms: u64) -> Option<usize> {
         if !self.decides() {
             return None;
         }
         let id = self.id();
+        if trial.is_some_and(|trial| *trial.experiment != *id && trial.is_open(unix_ms)) {
+            return None;
+        }
         let pinned = pinned.filter(|exposure| exposure.experiment == id).map(|exposure| &*exposure.arm);
-        let exposed = trial.filter(|trial| *trial.experiment == *id && trial.is_open(unix_ms)).map(|trial| &*trial.arm);
+        let exposed = trial.filter(|trial| trial.is_open(unix_ms)).map(|trial| &*trial.arm);
         let kept = pinned.or(exposed).and_then(|name| self.arm(name));
         let kept = kept.filter(|arm| self.weights.get(*arm).is_some_and(|weight| *weight > 0));
         Some(kept.unwrap_or_else(|| self.arm_of(unit)))

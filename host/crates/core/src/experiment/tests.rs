@@ -212,7 +212,12 @@ fn a_device_stays_in_its_arm_while_its_horizon_lasts() {
     assert_eq!(half.arm_for(&key, Some(&trial), None, 60_999), Some(0));
     assert_eq!(half.arm_for(&key, Some(&trial), None, 61_000), Some(1), "the horizon is over");
     let another = Experiment { salt: "other".to_owned(), ..half.clone() };
-    assert_eq!(another.arm_for(&key, Some(&trial), Some(&exposure), 1_000), Some(another.arm_of(&key)));
+    assert_eq!(another.arm_for(&key, None, Some(&exposure), 1_000), Some(another.arm_of(&key)));
+    let pinned = another.exposure(1, false);
+    for pinned in [None, pinned.as_ref()] {
+        assert_eq!(another.arm_for(&key, Some(&trial), pinned, 60_999), None, "it is still counted in the other one");
+    }
+    assert_eq!(another.arm_for(&key, Some(&trial), None, 61_000), Some(another.arm_of(&key)));
     for status in [Status::Paused, Status::Promoted { arm: "treatment".into() }] {
         assert_eq!(Experiment { status, ..half.clone() }.arm_for(&key, Some(&trial), None, 1_000), None);
     }
