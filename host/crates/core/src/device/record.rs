@@ -223,7 +223,7 @@ impl Record {
         let mut next = self.clone();
         let known = next.trial.take().filter(|trial| *trial.experiment == *exposure.experiment);
         let mut trial = known.unwrap_or_else(|| Box::new(Trial::new(exposure, self, unix_ms)));
-        trial.decided(exposure.is_failed, unix_ms);
+        trial.decided(exposure, self, unix_ms);
         next.trial = Some(trial);
         next
     }
@@ -232,7 +232,7 @@ impl Record {
     pub fn silent_for(&self, silent_ms: u32) -> Record {
         let mut next = self.clone();
         if let Some(trial) = &mut next.trial {
-            trial.silent_ms = Some(silent_ms);
+            trial.silent_for(silent_ms);
         }
         next
     }

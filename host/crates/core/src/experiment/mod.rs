@@ -258,6 +258,7 @@ impl Experiment {
         Some(Exposure {
             experiment: self.id(),
             arm: self.arms.get(arm)?.name.clone(),
+            is_control: arm == 0,
             weights: self.weights.clone(),
             horizon_ms: self.horizon_ms,
             window_ms: self.window_ms,

@@ -20,6 +20,11 @@
 //!   horizon it is the time up to that end.
 //! - **decisions** and, of these, **failures**: those that fell back to the native rule because the arm's module could not
 //!   answer. One counts when it was written into the record; what was decided while the store was away is in no figure.
+//!
+//! A device goes on being decided for when its horizon is over, perhaps in another arm. That changes nothing of the above, which
+//! is what a report says; but a guardrail is to see it. So a treatment's decision that is not within the horizon, or not of the
+//! arm of the exposure, begins an account of its own, [`Trial::guard`]: it counts the same things for a horizon, then the next
+//! decision begins it anew. A decision of the control ends it: the control has no guardrails.
 
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +38,8 @@ pub struct Exposure {
     pub experiment: String,
     /// The arm's name.
     pub arm: String,
+    /// It is the control's.
+    pub is_control: bool,
     /// The weights of all arms at this moment, control first.
     pub weights: Vec<u32>,
     /// For so long from the first exposure on it is counted what becomes of the device, in milliseconds.
@@ -94,6 +101,9 @@ pub struct Trial {
     /// The time to one stable socket, once there was one; in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stable_ms: Option<u64>,
+    /// See the head; has none itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guard: Option<Box<Trial>>,
     /// How long nothing had been heard of the holder, as far as it is known, at the change that is being made; none between
     /// changes.
     #[serde(skip)]
@@ -143,6 +153,7 @@ impl Trial {
             burst_ms: burst_began(&record.events, exposure.window_ms, unix_ms),
             holder_since_ms: record.holder.as_ref().map(|holder| holder.accepted_ms),
             stable_ms: None,
+            guard: None,
             silent_ms: None,
         }
     }
@@ -174,16 +185,47 @@ impl Trial {
         }
     }
 
-    /// A decision in the arm is written.
-    pub(crate) fn decided(&mut self, is_failed: bool, unix_ms: u64) {
+    /// Whether a decision that is taken now in an arm counts for the exposure; else it is the guard's.
+    pub fn covers(&self, arm: &str, unix_ms: u64) -> bool {
+        self.is_open(unix_ms) && *self.arm == *arm
+    }
+
+    /// A decision in an arm is written. `record`: as the device's was before.
+    pub(crate) fn decided(&mut self, exposure: &Exposure, record: &Record, unix_ms: u64) {
+        self.count(exposure.is_failed, unix_ms);
+        if self.covers(&exposure.arm, unix_ms) {
+            return;
+        }
+        if exposure.is_control {
+            self.guard = None;
+            return;
+        }
+        let known = self.guard.take().filter(|guard| guard.covers(&exposure.arm, unix_ms));
+        let mut guard = known.unwrap_or_else(|| Box::new(Trial::new(exposure, record, unix_ms)));
+        guard.count(exposure.is_failed, unix_ms);
+        self.guard = Some(guard);
+    }
+
+    fn count(&mut self, is_failed: bool, unix_ms: u64) {
         if self.is_open(unix_ms) {
             self.decisions = self.decisions.saturating_add(1);
             self.failures = self.failures.saturating_add(u32::from(is_failed));
         }
     }
 
+    /// So long nothing had been heard of the holder, at the change that is being made.
+    pub(crate) fn silent_for(&mut self, silent_ms: u32) {
+        self.silent_ms = Some(silent_ms);
+        if let Some(guard) = &mut self.guard {
+            guard.silent_for(silent_ms);
+        }
+    }
+
     /// `settle` refused a newcomer.
     pub(crate) fn refused(&mut self, unix_ms: u64) {
+        if let Some(guard) = &mut self.guard {
+            guard.refused(unix_ms);
+        }
         if !self.is_open(unix_ms) {
             return;
         }
@@ -195,6 +237,9 @@ impl Trial {
 
     /// The record changes from `before` to `after`, whose trial this is; `is_eviction`: the holder that there was is evicted.
     pub(crate) fn changed(&mut self, before: &Record, after: &Change, unix_ms: u64) {
+        if let Some(guard) = &mut self.guard {
+            guard.changed(before, after, unix_ms);
+        }
         let by_ms = unix_ms.min(self.ends_ms());
         self.stable_ms = self.stable_by(by_ms);
         match (before.status == Status::Offline, after.status == Status::Offline) {

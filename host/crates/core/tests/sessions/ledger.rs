@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pointwork_core::device::{Record, Status};
-use pointwork_core::experiment::{Arm, Experiment, Guardrails, Module, Outcomes, Slot};
+use pointwork_core::experiment::{Arm, Experiment, Guardrails, Module, Outcomes, Slot, Trial};
 
 /// When a horizon is over for all: a write that was decided within it may come so much later.
 const LATE_MS: u64 = 12_000;
@@ -50,9 +50,78 @@ struct Counted {
     frozen: Option<Outcomes>,
 }
 
+impl Counted {
+    fn written(&mut self, trial: &Trial, old: &Record, new: &Record, is_alive: bool, now_ms: u64) {
+        if self.exposed_ms != trial.exposed_ms {
+            let offline_since_ms = (old.status == Status::Offline).then_some(trial.exposed_ms);
+            let (exposed_ms, ends_ms) = (trial.exposed_ms, trial.ends_ms());
+            *self = Counted { exposed_ms, ends_ms, offline_since_ms, ..Counted::default() };
+        }
+        let decided_ms = new.events.first().map_or(0, |event| event.at_ms);
+        if decided_ms < self.ends_ms {
+            self.refused += u32::from(new.refusals > old.refusals);
+            self.evictions += u32::from(new.flips > old.flips);
+            self.flips += u32::from(new.flips > old.flips && is_alive);
+        }
+        let by_ms = now_ms.min(self.ends_ms);
+        match (old.status == Status::Offline, new.status == Status::Offline) {
+            (true, false) => {
+                let since_ms = self.offline_since_ms.take().unwrap_or(by_ms);
+                self.offline_ms += by_ms.saturating_sub(since_ms);
+                self.status_changes += 1;
+            }
+            (false, true) if now_ms < self.ends_ms => {
+                self.offline_since_ms = Some(now_ms);
+                self.status_changes += 1;
+            }
+            _ => {}
+        }
+    }
+
+    fn check(
+        &mut self,
+        device: &Arc<str>,
+        trial: &Trial,
+        half_open_ms: u64,
+        is_calm: bool,
+        now_ms: u64,
+    ) -> Option<Outcomes> {
+        if self.exposed_ms != trial.exposed_ms {
+            return None;
+        }
+        let found = trial.outcomes(now_ms);
+        assert!(found.failures <= found.decisions && found.decisions > 0, "{device}: {found:?}");
+        assert_eq!(found.refused, self.refused, "refused: {device}: {self:?}");
+        let flips = self.flips..=self.evictions;
+        assert!(flips.contains(&found.flips), "flips: {device}: {found:?} {self:?}");
+        let stranded_max_ms = if half_open_ms > 0 { half_open_ms + BLUR_MS } else { 0 };
+        assert!(found.stranded_ms <= stranded_max_ms, "stranded: {device}: {found:?} of {half_open_ms}");
+        let by_ms = now_ms.min(self.ends_ms);
+        let lasts_ms = self.offline_since_ms.map_or(0, |since_ms| by_ms.saturating_sub(since_ms));
+        let off_ms = found.offline_ms.abs_diff(self.offline_ms + lasts_ms);
+        let blur_ms = BLUR_MS * (1 + self.status_changes);
+        assert!(!is_calm || off_ms <= blur_ms, "offline: {device}: {found:?} {self:?} at {now_ms}");
+        if now_ms < self.ends_ms + LATE_MS {
+            return None;
+        }
+        match &self.frozen {
+            Some(frozen) => {
+                assert_eq!(found, *frozen, "{device}: it changed after the horizon: {trial:?}");
+                None
+            }
+            None => {
+                self.frozen = Some(found);
+                Some(found)
+            }
+        }
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct Ledger {
     counted: BTreeMap<Arc<str>, Counted>,
+    /// Of the exposures that are only a guardrail's.
+    guarded: BTreeMap<Arc<str>, Counted>,
     /// How often a device's client died half-open, and for how long in all.
     pub(crate) half_open_ms: BTreeMap<Arc<str>, u64>,
 }
@@ -61,62 +130,23 @@ impl Ledger {
     /// The store took a record. `is_alive`: the client of the holder that there was is there.
     pub(crate) fn written(&mut self, device: &Arc<str>, old: &Record, new: &Record, is_alive: bool, now_ms: u64) {
         let Some(trial) = &new.trial else { return };
-        let counted = self.counted.entry(device.clone()).or_default();
-        if counted.exposed_ms != trial.exposed_ms {
-            let offline_since_ms = (old.status == Status::Offline).then_some(trial.exposed_ms);
-            let (exposed_ms, ends_ms) = (trial.exposed_ms, trial.ends_ms());
-            *counted = Counted { exposed_ms, ends_ms, offline_since_ms, ..Counted::default() };
-        }
-        let decided_ms = new.events.first().map_or(0, |event| event.at_ms);
-        if decided_ms < counted.ends_ms {
-            counted.refused += u32::from(new.refusals > old.refusals);
-            counted.evictions += u32::from(new.flips > old.flips);
-            counted.flips += u32::from(new.flips > old.flips && is_alive);
-        }
-        let by_ms = now_ms.min(counted.ends_ms);
-        match (old.status == Status::Offline, new.status == Status::Offline) {
-            (true, false) => {
-                let since_ms = counted.offline_since_ms.take().unwrap_or(by_ms);
-                counted.offline_ms += by_ms.saturating_sub(since_ms);
-                counted.status_changes += 1;
+        self.counted.entry(device.clone()).or_default().written(trial, old, new, is_alive, now_ms);
+        match &trial.guard {
+            Some(guard) => {
+                self.guarded.entry(device.clone()).or_default().written(guard, old, new, is_alive, now_ms);
             }
-            (false, true) if now_ms < counted.ends_ms => {
-                counted.offline_since_ms = Some(now_ms);
-                counted.status_changes += 1;
-            }
-            _ => {}
+            None => _ = self.guarded.remove(device),
         }
     }
 
     /// After every step. `is_calm`: the store never was in trouble. Gives the outcomes when they have just become final.
     pub(crate) fn check(&mut self, device: &Arc<str>, record: &Record, is_calm: bool, now_ms: u64) -> Option<Outcomes> {
         let trial = record.trial.as_ref()?;
-        let counted = self.counted.get_mut(device).filter(|counted| counted.exposed_ms == trial.exposed_ms)?;
-        let found = trial.outcomes(now_ms);
-        assert!(found.failures <= found.decisions && found.decisions > 0, "{device}: {found:?}");
-        assert_eq!(found.refused, counted.refused, "refused: {device}: {counted:?}");
-        let flips = counted.flips..=counted.evictions;
-        assert!(flips.contains(&found.flips), "flips: {device}: {found:?} {counted:?}");
-        let dead_ms = self.half_open_ms.get(device).copied().unwrap_or_default();
-        let stranded_max_ms = if dead_ms > 0 { dead_ms + BLUR_MS } else { 0 };
-        assert!(found.stranded_ms <= stranded_max_ms, "stranded: {device}: {found:?} of {dead_ms}");
-        let by_ms = now_ms.min(counted.ends_ms);
-        let lasts_ms = counted.offline_since_ms.map_or(0, |since_ms| by_ms.saturating_sub(since_ms));
-        let off_ms = found.offline_ms.abs_diff(counted.offline_ms + lasts_ms);
-        let blur_ms = BLUR_MS * (1 + counted.status_changes);
-        assert!(!is_calm || off_ms <= blur_ms, "offline: {device}: {found:?} {counted:?} at {now_ms}");
-        if now_ms < counted.ends_ms + LATE_MS {
-            return None;
+        let half_open_ms = self.half_open_ms.get(device).copied().unwrap_or_default();
+        if let (Some(guard), Some(guarded)) = (&trial.guard, self.guarded.get_mut(device)) {
+            assert!(guard.guard.is_none() && guard.exposed_ms > trial.exposed_ms, "{device}: {trial:?}");
+            guarded.check(device, guard, half_open_ms, is_calm, now_ms);
         }
-        match &counted.frozen {
-            Some(frozen) => {
-                assert_eq!(found, *frozen, "{device}: it changed after the horizon: {trial:?}");
-                None
-            }
-            None => {
-                counted.frozen = Some(found);
-                Some(found)
-            }
-        }
+        self.counted.get_mut(device)?.check(device, trial, half_open_ms, is_calm, now_ms)
     }
 }

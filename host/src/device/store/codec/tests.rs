@@ -55,6 +55,7 @@ fn a_trial_has_names_that_stay() {
     let exposure = pointwork_core::experiment::Exposure {
         experiment: "e:s".into(),
         arm: "treatment".into(),
+        is_control: false,
         weights: vec![9_500, 500],
         horizon_ms: 600_000,
         window_ms: 2_500,

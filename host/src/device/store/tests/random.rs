@@ -58,6 +58,7 @@ fn trial(random: &mut Rng) -> Trial {
     let exposure = Exposure {
         experiment: (*random.choice(&["e:s", "f:ö\"\\"]).unwrap()).to_owned(),
         arm: "treatment".to_owned(),
+        is_control: false,
         weights: vec![random.u32(..), random.u32(..)],
         horizon_ms: random.u32(..),
         window_ms: random.u32(..),
@@ -74,6 +75,7 @@ fn trial(random: &mut Rng) -> Trial {
     for time in times {
         *time = random.bool().then(|| number(random));
     }
+    trial.guard = random.bool().then(|| Box::new(self::trial(random)));
     trial
 }
 

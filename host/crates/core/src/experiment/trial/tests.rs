@@ -210,3 +210,46 @@ fn nothing_changes_after_the_horizon() {
         assert_eq!(outcomes(&record, u64::MAX), then, "step {step}");
     }
 }
+
+fn guard(record: &Record) -> &Trial {
+    record.trial.as_ref().unwrap().guard.as_deref().unwrap()
+}
+
+#[test]
+fn a_guard_counts_a_treatment_that_comes_after_the_horizon() {
+    // The control for a horizon; then the weights change and the device comes into the treatment.
+    let control = experiment("e", &[9_500, 500]).exposure(0, false).unwrap();
+    let first = held().exposed(&control, T).refused(T);
+    let at_ms = T + HORIZON + 5_000;
+    let again = first.exposed(&control, at_ms).refused(at_ms);
+    assert_eq!(again.trial.as_ref().unwrap().guard, None, "the control has no guardrails");
+    let closed = outcomes(&again, at_ms);
+    let failed = again.exposed(&exposure(true), at_ms + 1_000).silent_for(500).refused(at_ms + 1_000);
+    let failed = refused(&failed, 1_500, at_ms + 2_000);
+    let found = guard(&failed).outcomes(at_ms + 2_000);
+    assert_eq!((&*guard(&failed).arm, guard(&failed).exposed_ms), ("treatment", at_ms + 1_000));
+    assert_eq!((found.decisions, found.failures, found.refused), (2, 1, 2));
+    // The holder was half-open from then on.
+    let ended = failed.silent_for(27_000).released(Departure::TransportLost, at_ms + 29_000).offline(0, at_ms + 29_000);
+    let found = guard(&ended).outcomes(at_ms + 31_000);
+    assert_eq!((found.stranded_ms, found.offline_ms), (0, 2_000), "a sign of life at 2,000");
+    let ended = failed.silent_for(28_500).released(Departure::TransportLost, at_ms + 29_000);
+    assert_eq!(guard(&ended).outcomes(at_ms + 29_000).stranded_ms, 28_000);
+    assert_eq!(outcomes(&ended, at_ms + 29_000), closed, "the observation is as it was");
+    // Of the same arm it begins anew when its own horizon is over, and ends with a decision of the control.
+    let later_ms = at_ms + 1_000 + HORIZON;
+    let later = refused(&ended, 0, later_ms);
+    assert_eq!((guard(&later).exposed_ms, guard(&later).decisions), (later_ms, 1));
+    assert_eq!(later.exposed(&control, later_ms + 1).trial.unwrap().guard, None);
+    assert_eq!(guard(&later).guard, None);
+}
+
+#[test]
+fn a_guard_counts_another_treatment_within_the_horizon() {
+    let first = refused(&held(), 0, T);
+    assert_eq!(refused(&first, 0, T + 1).trial.unwrap().guard, None, "it is the exposure's arm");
+    let another = Exposure { arm: "other".into(), ..exposure(true) };
+    let second = first.exposed(&another, T + 1_000).refused(T + 1_000);
+    assert_eq!((&*guard(&second).arm, guard(&second).decisions, guard(&second).failures), ("other", 1, 1));
+    assert_eq!((outcomes(&second, T + 1_000).decisions, &*second.trial.unwrap().arm), (2, "treatment"));
+}

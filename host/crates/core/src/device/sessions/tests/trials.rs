@@ -6,6 +6,7 @@ fn exposure(arm: &str, is_failed: bool) -> Exposure {
     Exposure {
         experiment: "e:s".into(),
         arm: arm.into(),
+        is_control: false,
         weights: vec![5_000, 5_000],
         horizon_ms: 120_000,
         window_ms: 2_500,
