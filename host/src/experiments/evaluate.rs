@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     ExperimentError, Experiments,
-    rows::LATE_MS,
+    rows::{Found, LATE_MS},
     store::{Row, UNITS_MAX},
 };
 use crate::{clock::unix_ms, lock::lock};
@@ -22,7 +22,7 @@ const OFTEN: Duration = Duration::from_millis(500);
 const SELDOM: Duration = Duration::from_secs(1);
 /// For each span of work so many of rest.
 const REST_FACTOR: u32 = 9;
-/// Exposures reach the store so much later than they were at most.
+/// So much is looked at again each time: the store's clock may go back, or another store take its place. In milliseconds.
 const BEHIND_MS: u64 = 10_000;
 /// How long a unit is looked for that has no trial: its decision was not written.
 const UNSEEN: Duration = Duration::from_secs(60);
@@ -30,12 +30,16 @@ const UNSEEN: Duration = Duration::from_secs(60);
 /// What is known of an experiment's units.
 #[derive(Default)]
 struct Seen {
-    /// The latest look for new ones.
+    /// The latest look for new ones, by the store's clock; 0 before the first.
     since_ms: u64,
     open: BTreeMap<String, Open>,
     over: BTreeSet<String>,
     /// Of those that are over, by arm.
     tallies: BTreeMap<usize, Tally>,
+    /// Those of which something beyond the observation may be found, since they were announced.
+    watched: BTreeMap<String, Instant>,
+    /// What a treatment did beyond the observation of a unit; kept for another horizon when its own is over.
+    guards: BTreeMap<String, Row>,
 }
 
 struct Open {
@@ -105,20 +109,17 @@ async fn look(
     let now_ms = unix_ms();
     let is_fresh = experiment.ended_ms.is_none_or(|ended_ms| now_ms < ended_ms + BEHIND_MS) || seen.since_ms == 0;
     if is_fresh {
-        for unit in experiments.store.exposed(id, seen.since_ms.saturating_sub(BEHIND_MS)).await? {
-            if !seen.over.contains(&unit) && seen.open.len() + seen.over.len() < UNITS_MAX {
-                seen.open.entry(unit).or_insert_with(|| Open { since: Instant::now(), row: None });
-            }
-        }
-        seen.since_ms = now_ms;
+        find(experiments, experiment, id, seen).await?;
     }
-    if seen.open.is_empty() {
+    let units: Vec<String> =
+        seen.open.keys().chain(seen.watched.keys().filter(|unit| !seen.open.contains_key(*unit))).cloned().collect();
+    if units.is_empty() {
         return Ok(());
     }
-    let units: Vec<String> = seen.open.keys().cloned().collect();
     let rows = experiments.rows(experiment, &units).await?;
     let mut over = Vec::new();
-    for (unit, row) in units.into_iter().zip(rows) {
+    for (unit, Found { row, guard }) in units.into_iter().zip(rows) {
+        seen.beyond(experiment, &unit, guard, now_ms);
         let Some(open) = seen.open.get_mut(&unit) else { continue };
         let unseen_max = UNSEEN + Duration::from_millis(u64::from(experiment.horizon_ms) + LATE_MS);
         match (row, &open.row) {
@@ -142,19 +143,83 @@ async fn look(
     Ok(())
 }
 
+/// Looks for units that were announced since the last look.
+async fn find(
+    experiments: &Experiments,
+    experiment: &Experiment,
+    id: &str,
+    seen: &mut Seen,
+) -> Result<(), ExperimentError> {
+    let is_first = seen.since_ms == 0;
+    let found = experiments.store.exposed(id, seen.since_ms.saturating_sub(BEHIND_MS)).await?;
+    let mut announced = Vec::new();
+    for unit in found.units {
+        if seen.over.contains(&unit) {
+            announced.push(unit);
+        } else if seen.open.len() + seen.over.len() < UNITS_MAX {
+            seen.open.entry(unit).or_insert_with(|| Open { since: Instant::now(), row: None });
+        }
+    }
+    if is_first {
+        // All there are: of those that are over something is to be found only if they were announced within a horizon.
+        announced = recent(experiments, experiment, id, found.now_ms).await?;
+        announced.retain(|unit| seen.over.contains(unit));
+    }
+    seen.since_ms = found.now_ms;
+    if experiment.status == Status::Running {
+        seen.watched.extend(announced.into_iter().map(|unit| (unit, Instant::now())));
+    }
+    Ok(())
+}
+
+/// The units of which something beyond their observation may still be found. `now_ms`: by the store's clock.
+pub(super) async fn recent(
+    experiments: &Experiments,
+    experiment: &Experiment,
+    id: &str,
+    now_ms: u64,
+) -> Result<Vec<String>, ExperimentError> {
+    let within_ms = u64::from(experiment.horizon_ms) + LATE_MS + BEHIND_MS;
+    let found = experiments.store.exposed(id, now_ms.saturating_sub(within_ms)).await?;
+    Ok(found.units.into_iter().collect())
+}
+
+impl Seen {
+    /// Notes what was found of a unit beyond its observation.
+    fn beyond(&mut self, experiment: &Experiment, unit: &str, guard: Option<Row>, now_ms: u64) {
+        let lasts = guard.as_ref().is_some_and(|row| !row.is_final(experiment, now_ms));
+        if let Some(row) = guard {
+            self.guards.insert(unit.to_owned(), row);
+        }
+        if lasts {
+            self.watched.entry(unit.to_owned()).or_insert_with(Instant::now);
+        } else if self.watched.get(unit).is_some_and(|since| since.elapsed() > UNSEEN) {
+            // What it was announced for was not written, or is over: the next is announced again.
+            self.watched.remove(unit);
+        }
+    }
+}
+
 /// Ends the experiment if a treatment has crossed a guardrail.
-async fn guard(experiments: &Experiments, experiment: &Experiment, seen: &Seen) -> Result<(), ExperimentError> {
+async fn guard(experiments: &Experiments, experiment: &Experiment, seen: &mut Seen) -> Result<(), ExperimentError> {
+    let (horizon_ms, now_ms) = (u64::from(experiment.horizon_ms), unix_ms());
+    seen.guards.retain(|_, row| now_ms < row.exposed_ms + 2 * horizon_ms + LATE_MS);
+    let mut beyond = BTreeMap::new();
+    for row in seen.guards.values() {
+        count(&mut beyond, experiment, row);
+    }
     let mut tallies = seen.tallies.clone();
     for row in seen.open.values().filter_map(|open| open.row.as_ref()) {
         count(&mut tallies, experiment, row);
     }
     let treatments = experiment.arms.iter().enumerate().skip(1);
     let crossed = treatments.into_iter().find_map(|(index, arm)| {
-        let crossed = experiment.guardrails.crossed(tallies.get(&index)?)?;
+        let of = |tallies: &BTreeMap<usize, Tally>| tallies.get(&index).copied().unwrap_or_default();
+        let crossed = experiment.guardrails.crossed_by_any(&of(&tallies), &of(&beyond))?;
         Some((arm.name.clone(), crossed))
     });
     let Some((arm, crossed)) = crossed else { return Ok(()) };
-    let (name, now_ms) = (&experiment.name, unix_ms());
+    let name = &experiment.name;
     let ended = experiments.change(name, |known| Ok(known.guardrail(name, &arm, &crossed, now_ms)?)).await;
     match ended {
         Ok(_) => {

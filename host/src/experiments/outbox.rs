@@ -2,7 +2,7 @@
 //! of users' calls, how shadows disagreed. A decision pays for a short lock; what finds no room is counted and dropped.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::{
         Arc, Mutex, Weak,
         atomic::{AtomicU64, Ordering},
@@ -60,7 +60,7 @@ pub(crate) struct Cell {
 /// All that waits, by the experiment's id.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
-    pub(crate) exposed: HashMap<Arc<str>, BTreeMap<String, u64>>,
+    pub(crate) exposed: HashMap<Arc<str>, BTreeSet<String>>,
     pub(crate) users: HashMap<Arc<str>, BTreeMap<String, UserDelta>>,
     pub(crate) cells: HashMap<Arc<str>, HashMap<Cell, u64>>,
     units: usize,
@@ -96,9 +96,9 @@ impl Outbox {
     }
 
     /// A device is exposed.
-    pub(crate) fn expose(&self, experiment: &Arc<str>, device: &str, at_ms: u64) {
+    pub(crate) fn expose(&self, experiment: &Arc<str>, device: &str) {
         let mut waiting = lock(&self.waiting);
-        let is_known = waiting.exposed.get(experiment).is_some_and(|devices| devices.contains_key(device));
+        let is_known = waiting.exposed.get(experiment).is_some_and(|devices| devices.contains(device));
         if is_known {
             return;
         }
@@ -107,7 +107,7 @@ impl Outbox {
             return;
         }
         waiting.units += 1;
-        waiting.exposed.entry(experiment.clone()).or_default().insert(device.to_owned(), at_ms);
+        waiting.exposed.entry(experiment.clone()).or_default().insert(device.to_owned());
     }
 
     /// A decision about a call of a user was taken.

@@ -24,6 +24,15 @@ pub(super) fn outcomes(slot: Slot) -> Vec<Outcome> {
     }
 }
 
+/// What became of a unit so far.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Found {
+    /// `None` of one that was not exposed, or of which nothing is known any more.
+    pub(super) row: Option<Row>,
+    /// What a treatment did beyond that: after its horizon, or in another arm. For guardrails alone.
+    pub(super) guard: Option<Row>,
+}
+
 impl Row {
     /// Whether nothing of it changes any more.
     pub(super) fn is_final(&self, experiment: &Experiment, now_ms: u64) -> bool {
@@ -48,22 +57,26 @@ impl Row {
 }
 
 impl Experiments {
-    /// What became of units so far, in the order given; `None` of one that was not exposed, or of which nothing is known any more.
-    pub(super) async fn rows(
-        &self,
-        experiment: &Experiment,
-        units: &[String],
-    ) -> Result<Vec<Option<Row>>, ExperimentError> {
+    /// What became of units so far, in the order given.
+    pub(super) async fn rows(&self, experiment: &Experiment, units: &[String]) -> Result<Vec<Found>, ExperimentError> {
         let id = experiment.id();
         if experiment.slot == Slot::Settle {
             let devices = self.devices().ok_or(ExperimentError::Closing)?;
             let now_ms = unix_ms();
             let trials = devices.trials(units).await?;
-            let row = |trial: Option<Box<Trial>>| of_trial(experiment, &id, trial.as_deref()?, now_ms);
-            Ok(trials.into_iter().map(row).collect())
+            let found = |trial: Option<Box<Trial>>| {
+                let row = |trial: &Trial| of_trial(experiment, &id, trial, now_ms);
+                let guard = trial.as_deref().and_then(|trial| trial.guard.as_deref());
+                Found { row: trial.as_deref().and_then(row), guard: guard.and_then(row) }
+            };
+            Ok(trials.into_iter().map(found).collect())
         } else {
             let users = self.store.users(&id, units).await?;
-            Ok(users.into_iter().map(|sums| sums.map(|sums| of_user(&sums))).collect())
+            let found = |sums: Option<UserSums>| Found {
+                row: sums.as_ref().map(of_user),
+                guard: sums.as_ref().and_then(guard_of_user),
+            };
+            Ok(users.into_iter().map(found).collect())
         }
     }
 }
@@ -118,6 +131,20 @@ fn of_user(sums: &UserSums) -> Row {
     }
 }
 
+fn guard_of_user(sums: &UserSums) -> Option<Row> {
+    let guard = sums.guard.as_ref()?;
+    Some(Row {
+        arm: guard.arm,
+        weights: Vec::new(),
+        exposed_ms: guard.since_ms,
+        values: Vec::new(),
+        decisions: guard.decisions,
+        failures: guard.failures,
+        stranded_ms: 0,
+        offline_ms: 0,
+    })
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -128,7 +155,7 @@ mod tests {
         let counts =
             [("calls", 4), ("success", 3), ("timeout", 1), ("waited_us", 8_000), ("took_us", 9_000), ("decisions", 5)];
         let counts = counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
-        let row = of_user(&UserSums { arm: 1, weights: vec![5_000, 5_000], exposed_ms: 7, counts });
+        let row = of_user(&UserSums { arm: 1, weights: vec![5_000, 5_000], exposed_ms: 7, counts, guard: None });
         let expected = [Some(4.0), Some(0.75), Some(2.0), Some(3.0), Some(0.0)];
         assert_eq!((&row.values[..5], row.decisions, row.arm), (&expected[..], 5, 1));
         assert_eq!(row.values[5..], [Some(0.0), Some(0.0), Some(0.0), Some(0.25), Some(0.0), Some(0.0)]);
@@ -136,6 +163,14 @@ mod tests {
         assert!(row.unit("u").fits(2, row.values.len()));
         let silent = of_user(&UserSums { weights: vec![10_000, 0], ..UserSums::default() });
         assert_eq!((silent.values[0], silent.values[1], silent.values[3]), (Some(0.0), None, None));
+    }
+
+    #[test]
+    fn what_a_treatment_did_for_a_user_beyond_its_observation_is_a_row_of_its_own() {
+        let guard = crate::experiments::store::UserGuard { arm: 2, since_ms: 9, decisions: 5, failures: 3 };
+        let row = guard_of_user(&UserSums { guard: Some(guard), ..UserSums::default() }).unwrap();
+        assert_eq!((row.arm, row.exposed_ms, row.decisions, row.failures), (2, 9, 5, 3));
+        assert_eq!(guard_of_user(&UserSums::default()), None);
     }
 
     #[test]

@@ -12,6 +12,8 @@ use crate::{clock::unix_ms, lock::lock};
 
 /// Users whose arm a replica remembers while their horizon lasts; of more, the arm is the bucket's.
 const REMEMBERED_MAX: usize = 100_000;
+/// For so long from the exposure on each decision announces the device again, should that have been lost before; in milliseconds.
+const ANNOUNCED_MS: u64 = 60_000;
 
 /// What decides in an arm on this replica.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,8 +35,17 @@ pub(crate) struct Running {
     /// By arm.
     pub(crate) rules: Vec<Rule>,
     pub(crate) outbox: Arc<Outbox>,
-    /// The users that were exposed here: their arm, and until when they stay in it.
-    remembered: Mutex<HashMap<u64, (usize, u64)>>,
+    /// The users that were exposed here.
+    remembered: Mutex<HashMap<u64, Remembered>>,
+}
+
+#[derive(Clone, Copy)]
+struct Remembered {
+    arm: usize,
+    /// Until when it stays in it.
+    until_ms: u64,
+    /// The arm that decided last.
+    last: usize,
 }
 
 impl Running {
@@ -64,7 +75,7 @@ impl Running {
     /// The arm that decides for a user, by its key.
     pub(crate) fn arm_of_user(&self, key: u64) -> Option<usize> {
         let bucket = self.experiment.arm_for(&unit_of(key), None, None, 0)?;
-        let kept = lock(&self.remembered).get(&key).filter(|(_, until_ms)| unix_ms() < *until_ms).map(|(arm, _)| *arm);
+        let kept = lock(&self.remembered).get(&key).filter(|kept| unix_ms() < kept.until_ms).map(|kept| kept.arm);
         let has_weight = |arm: &usize| self.experiment.weights.get(*arm).is_some_and(|weight| *weight > 0);
         Some(kept.filter(has_weight).unwrap_or(bucket))
     }
@@ -77,10 +88,12 @@ impl Running {
         arm: usize,
         is_failed: bool,
     ) -> Option<Exposure> {
-        if trial.is_none_or(|trial| *trial.experiment != *self.id) {
-            self.outbox.expose(&self.id, device, unix_ms());
+        let exposure = self.experiment.exposure(arm, is_failed)?;
+        let trial = trial.filter(|trial| *trial.experiment == *self.id);
+        if is_to_be_announced(trial, &exposure, unix_ms()) {
+            self.outbox.expose(&self.id, device);
         }
-        self.experiment.exposure(arm, is_failed)
+        Some(exposure)
     }
 
     /// A decision about a call of a user was taken in an arm.
@@ -90,7 +103,7 @@ impl Running {
             let mut remembered = lock(&self.remembered);
             if remembered.len() < REMEMBERED_MAX || remembered.contains_key(&key) {
                 let until_ms = now_ms.saturating_add(self.experiment.horizon_ms.into());
-                remembered.entry(key).or_insert((arm, until_ms));
+                remembered.entry(key).or_insert(Remembered { arm, until_ms, last: arm }).last = arm;
             }
         }
         self.outbox.user_decided(&self.id, &unit_of(key), arm, &self.experiment, is_failed, now_ms);
@@ -98,7 +111,7 @@ impl Running {
 
     /// A call of a user ended.
     pub(crate) fn user_answered(&self, key: u64, answered: &Answered) {
-        let arm = lock(&self.remembered).get(&key).map(|(arm, _)| *arm);
+        let arm = lock(&self.remembered).get(&key).map(|kept| kept.last);
         if let Some(arm) = arm {
             self.outbox.user_answered(&self.id, &unit_of(key), arm, &self.experiment, answered, unix_ms());
         }
@@ -109,6 +122,18 @@ impl Running {
         let is_shadowing = self.experiment.shadow_only && self.experiment.status == super::Status::Running;
         is_shadowing.then(|| self.experiment.arm_of(unit)).filter(|arm| *arm > 0)
     }
+}
+
+/// Whether whoever looks at the units is to be told of a device that an arm decided for: an account of it begins, or has just begun.
+/// `trial`: what its record holds of this experiment.
+fn is_to_be_announced(trial: Option<&Trial>, exposure: &Exposure, now_ms: u64) -> bool {
+    let Some(trial) = trial else { return true };
+    let is_young = |trial: &Trial| now_ms < trial.exposed_ms.saturating_add(ANNOUNCED_MS);
+    if trial.covers(&exposure.arm, now_ms) {
+        return is_young(trial);
+    }
+    let guard = trial.guard.as_deref().filter(|guard| guard.covers(&exposure.arm, now_ms));
+    !exposure.is_control && guard.is_none_or(is_young)
 }
 
 /// What a user is called as a unit: the hash of its id, which policies know it by. So no report names anybody.
@@ -139,5 +164,42 @@ impl Assignments {
 
     fn read(&self) -> RwLockReadGuard<'_, [Option<Arc<Running>>; 4]> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use pointwork_core::{device::Record, experiment::Exposure};
+
+    use super::*;
+
+    fn exposure(arm: &str, is_control: bool) -> Exposure {
+        Exposure {
+            experiment: "e:s".to_owned(),
+            arm: arm.to_owned(),
+            is_control,
+            weights: vec![5_000, 5_000],
+            horizon_ms: 600_000,
+            window_ms: 2_500,
+            silence_ms: 25_000,
+            is_failed: false,
+        }
+    }
+
+    #[test]
+    fn a_device_is_announced_when_an_account_of_it_begins_and_for_a_while() {
+        let (control, treatment) = (exposure("control", true), exposure("treatment", false));
+        assert!(is_to_be_announced(None, &control, 1_000));
+        let record = Record::default().exposed(&control, 1_000);
+        let announced =
+            |record: &Record, exposure, now_ms| is_to_be_announced(record.trial.as_deref(), exposure, now_ms);
+        assert!(announced(&record, &control, 60_999) && !announced(&record, &control, 61_000));
+        // Its horizon is over, and it comes into the treatment.
+        assert!(!announced(&record, &control, 601_000), "the control has no guardrails");
+        assert!(announced(&record, &treatment, 601_000));
+        let record = record.exposed(&treatment, 601_000);
+        assert!(announced(&record, &treatment, 660_999) && !announced(&record, &treatment, 661_000));
+        assert!(announced(&record, &treatment, 1_201_000), "the account begins anew");
     }
 }

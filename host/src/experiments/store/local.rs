@@ -1,7 +1,7 @@
 //! The experiments of a replica that is alone.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs, io,
     path::{Path, PathBuf},
     sync::Mutex,
@@ -10,8 +10,11 @@ use std::{
 
 use pointwork_core::experiment::Experiments as Known;
 
-use super::{CELLS_MAX, Modules, Row, StoreError, Stored, UNITS_MAX, UNNEEDED_MAX, UserSums, parse, written};
+use super::{
+    CELLS_MAX, Exposed, Modules, Row, StoreError, Stored, UNITS_MAX, UNNEEDED_MAX, UserGuard, UserSums, parse, written,
+};
 use crate::{
+    clock::unix_ms,
     experiments::outbox::{Cell, UserDelta},
     lock::lock,
 };
@@ -138,12 +141,12 @@ impl Local {
         }
     }
 
-    pub(super) fn expose(&self, id: &str, units: &BTreeMap<String, u64>) -> u64 {
+    pub(super) fn expose(&self, id: &str, units: &BTreeSet<String>) -> u64 {
         self.with(id, |of| {
             let mut refused = 0;
-            for (unit, at_ms) in units {
+            for unit in units {
                 if of.exposed.len() < UNITS_MAX || of.exposed.contains_key(unit) {
-                    of.exposed.entry(unit.clone()).or_insert(*at_ms);
+                    of.exposed.insert(unit.clone(), unix_ms());
                 } else {
                     refused += 1;
                 }
@@ -152,10 +155,10 @@ impl Local {
         })
     }
 
-    pub(super) fn exposed(&self, id: &str, since_ms: u64) -> Vec<String> {
+    pub(super) fn exposed(&self, id: &str, since_ms: u64) -> Exposed {
         self.with(id, |of| {
             let since = of.exposed.iter().filter(|(_, at_ms)| **at_ms >= since_ms);
-            since.map(|(unit, _)| unit.clone()).collect()
+            Exposed { now_ms: unix_ms(), units: since.map(|(unit, _)| unit.clone()).collect() }
         })
     }
 
@@ -181,15 +184,17 @@ impl Local {
                         continue;
                     }
                     let (arm, weights, exposed_ms) = (delta.arm, delta.weights.clone(), delta.at_ms);
-                    of.users.insert(user.clone(), UserSums { arm, weights, exposed_ms, counts: BTreeMap::new() });
-                    of.exposed.insert(user.clone(), delta.at_ms);
+                    let sums = UserSums { arm, weights, exposed_ms, ..UserSums::default() };
+                    of.users.insert(user.clone(), sums);
+                    of.exposed.insert(user.clone(), unix_ms());
                 }
                 let Some(sums) = of.users.get_mut(user) else { continue };
-                let ends_ms = sums.exposed_ms.saturating_add(delta.horizon_ms.into());
-                if sums.arm == delta.arm && delta.at_ms < ends_ms {
+                if covers(sums.arm, sums.exposed_ms, delta) {
                     for (name, count) in &delta.counts {
                         *sums.counts.entry((*name).to_owned()).or_default() += count;
                     }
+                } else if guarded(sums, delta) {
+                    of.exposed.insert(user.clone(), unix_ms());
                 }
             }
             refused
@@ -217,6 +222,30 @@ impl Local {
     fn with<T>(&self, id: &str, step: impl FnOnce(&mut Units) -> T) -> T {
         step(lock(&self.kept).of.entry(id.to_owned()).or_default())
     }
+}
+
+/// Whether what became of a user falls into the horizon that began then, in that arm.
+fn covers(arm: usize, since_ms: u64, delta: &UserDelta) -> bool {
+    arm == delta.arm && delta.at_ms < since_ms.saturating_add(delta.horizon_ms.into())
+}
+
+/// Sums what a treatment decided beyond the observation; whether that began now.
+fn guarded(sums: &mut UserSums, delta: &UserDelta) -> bool {
+    let count = |name| delta.counts.get(name).copied().unwrap_or_default();
+    if count("decisions") == 0 {
+        return false;
+    }
+    let known = sums.guard.take().filter(|guard| covers(guard.arm, guard.since_ms, delta));
+    if delta.arm == 0 {
+        return false;
+    }
+    let is_new = known.is_none();
+    let mut guard =
+        known.unwrap_or_else(|| UserGuard { arm: delta.arm, since_ms: delta.at_ms, ..UserGuard::default() });
+    guard.decisions += count("decisions");
+    guard.failures += count("failures");
+    sums.guard = Some(guard);
+    is_new
 }
 
 fn files(dir: &Path, digest: &str) -> [PathBuf; 2] {

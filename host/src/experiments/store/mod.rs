@@ -9,9 +9,9 @@
 //! | `#experiments:module:<digest>` | hash | `wasm`, `config` (JSON) of an arm |
 //! | `#experiments:unneeded` | sorted set | digests of modules that no experiment needs, by when; beyond 16 the oldest go |
 //! | `#experiments:evaluator` | string | the replica whose turn it is to look at the units |
-//! | `#experiment:<id>:units` | sorted set | exposed units, by when |
+//! | `#experiment:<id>:units` | sorted set | exposed units, by when that was noted last, by the clock of Redis |
 //! | `#experiment:<id>:over` | hash | by unit: its [`Row`], once its horizon is over |
-//! | `#experiment:<id>:user:<unit>` | hash | of a slot about calls: what became of a user, in sums |
+//! | `#experiment:<id>:user:<unit>` | hash | of a slot about calls: what became of a user, in sums; `guard:…`: for guardrails alone |
 //! | `#experiment:<id>:cells` | hash | how often shadows said what when the slot said what |
 //!
 //! What became of a device is in its own record, until its horizon is over. Units and what they are made of are kept for 30 days
@@ -20,7 +20,11 @@
 mod local;
 mod shared;
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use pointwork_core::experiment::{Arm, Experiments as Known, Module, Slot};
@@ -82,6 +86,25 @@ pub(crate) struct UserSums {
     pub(crate) weights: Vec<u32>,
     pub(crate) exposed_ms: u64,
     pub(crate) counts: BTreeMap<String, u64>,
+    pub(crate) guard: Option<UserGuard>,
+}
+
+/// What a treatment decided for a user beyond its observation: after its horizon, or in another arm. For guardrails alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct UserGuard {
+    pub(crate) arm: usize,
+    /// When the first of it was, in milliseconds since the Unix epoch.
+    pub(crate) since_ms: u64,
+    pub(crate) decisions: u64,
+    pub(crate) failures: u64,
+}
+
+/// Units that were exposed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Exposed {
+    /// The moment, by the clock by which they are noted; in milliseconds since the Unix epoch.
+    pub(crate) now_ms: u64,
+    pub(crate) units: BTreeSet<String>,
 }
 
 /// See the head.
@@ -139,16 +162,16 @@ impl Store {
         }
     }
 
-    /// Notes devices as exposed; gives how many found no room.
-    pub(crate) async fn expose(&self, id: &str, units: &BTreeMap<String, u64>) -> Result<u64, StoreError> {
+    /// Notes devices as exposed, now; gives how many found no room. To do it again changes only when it was.
+    pub(crate) async fn expose(&self, id: &str, units: &BTreeSet<String>) -> Result<u64, StoreError> {
         match self {
             Self::Local(local) => Ok(local.expose(id, units)),
             Self::Redis(shared) => shared.expose(id, units).await,
         }
     }
 
-    /// Units that were exposed since a moment.
-    pub(crate) async fn exposed(&self, id: &str, since_ms: u64) -> Result<Vec<String>, StoreError> {
+    /// Units that were noted as exposed since a moment.
+    pub(crate) async fn exposed(&self, id: &str, since_ms: u64) -> Result<Exposed, StoreError> {
         match self {
             Self::Local(local) => Ok(local.exposed(id, since_ms)),
             Self::Redis(shared) => shared.exposed(id, since_ms).await,

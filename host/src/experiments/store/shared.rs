@@ -1,12 +1,17 @@
 //! The experiments of a cluster. Each operation is one script, or one for each page of units; none is tried twice.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use pointwork_core::experiment::Experiments as Known;
 use socketioxide_redis_streams::transport::redis::{Redis, ScriptReply};
 
-use super::{CELLS_MAX, Modules, Row, StoreError, Stored, UNITS_MAX, UNNEEDED_MAX, UserSums, parse, written};
+use super::{
+    CELLS_MAX, Exposed, Modules, Row, StoreError, Stored, UNITS_MAX, UNNEEDED_MAX, UserGuard, UserSums, parse, written,
+};
 use crate::experiments::outbox::{Cell, UserDelta};
 
 const READ: &str = include_str!("lua/read.lua");
@@ -88,30 +93,36 @@ impl Shared {
         Ok(self.run_all(LEASE, vec![text(uid), number(LEASE_MS)]).await? == ScriptReply::Number(1))
     }
 
-    pub(super) async fn expose(&self, id: &str, units: &BTreeMap<String, u64>) -> Result<u64, StoreError> {
+    pub(super) async fn expose(&self, id: &str, units: &BTreeSet<String>) -> Result<u64, StoreError> {
         let mut refused = 0;
-        let units: Vec<(&String, &u64)> = units.iter().collect();
+        let units: Vec<&String> = units.iter().collect();
         for page in units.chunks(PAGE) {
             let mut args = vec![number(UNITS_MAX as u64), number(UNITS_LIFE_MS)];
-            args.extend(page.iter().flat_map(|(unit, at_ms)| [text(unit), number(**at_ms)]));
+            args.extend(page.iter().map(|unit| text(unit)));
             refused += count(&self.run(id, EXPOSE, args).await?)?;
         }
         Ok(refused)
     }
 
-    pub(super) async fn exposed(&self, id: &str, since_ms: u64) -> Result<Vec<String>, StoreError> {
-        let mut found = Vec::new();
-        loop {
-            let args = vec![number(since_ms), number(found.len() as u64), number(PAGE as u64)];
-            let page = list(self.run(id, EXPOSED, args).await?)?;
+    pub(super) async fn exposed(&self, id: &str, since_ms: u64) -> Result<Exposed, StoreError> {
+        let mut found: Option<Exposed> = None;
+        for at in (0..UNITS_MAX).step_by(PAGE) {
+            let args = vec![number(since_ms), number(at as u64), number(PAGE as u64)];
+            let reply = list(self.run(id, EXPOSED, args).await?)?;
+            let [now_ms, page] = <[ScriptReply; 2]>::try_from(reply).map_err(|_| unexpected())?;
+            let now_ms = words(now_ms)?.parse().map_err(|_| unexpected())?;
+            // What is noted while pages are read comes next time: the moment is that of the first.
+            let found = found.get_or_insert_with(|| Exposed { now_ms, ..Exposed::default() });
+            let page = list(page)?;
             let is_last = page.len() < PAGE;
             for unit in page {
-                found.push(words(unit)?);
+                found.units.insert(words(unit)?);
             }
-            if is_last || found.len() >= UNITS_MAX {
-                return Ok(found);
+            if is_last {
+                break;
             }
         }
+        Ok(found.unwrap_or_default())
     }
 
     pub(super) async fn finish(&self, id: &str, rows: &[(String, Row)]) -> Result<(), StoreError> {
@@ -217,6 +228,7 @@ fn weights_text(weights: &[u32]) -> String {
 fn sums(fields: Vec<ScriptReply>) -> Result<Option<UserSums>, StoreError> {
     let mut fields = fields.into_iter();
     let mut sums = UserSums::default();
+    let mut guard = UserGuard::default();
     let mut is_known = false;
     while let (Some(name), Some(value)) = (fields.next(), fields.next()) {
         let (name, value) = (words(name)?, words(value)?);
@@ -228,6 +240,10 @@ fn sums(fields: Vec<ScriptReply>) -> Result<Option<UserSums>, StoreError> {
                 let weights = value.split(',').map(str::parse).collect::<Result<_, _>>();
                 sums.weights = weights.map_err(|_| unexpected())?;
             }
+            "guard:at" => guard.since_ms = whole()?,
+            "guard:arm" => guard.arm = value.parse().map_err(|_| unexpected())?,
+            "guard:decisions" => guard.decisions = whole()?,
+            "guard:failures" => guard.failures = whole()?,
             name => {
                 if let Some(name) = name.strip_prefix("n:") {
                     sums.counts.insert(name.to_owned(), whole()?);
@@ -235,6 +251,8 @@ fn sums(fields: Vec<ScriptReply>) -> Result<Option<UserSums>, StoreError> {
             }
         }
     }
+    // The control has none.
+    sums.guard = (guard.arm > 0).then_some(guard);
     Ok(is_known.then_some(sums))
 }
 

@@ -1,6 +1,6 @@
 //! What holds of the store in Redis as of the one in this process.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -31,6 +31,10 @@ fn experiment(name: &str, digest: &str) -> Experiment {
         ended_ms: None,
         version: 0,
     }
+}
+
+fn units(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
 }
 
 fn row(arm: usize) -> Row {
@@ -115,13 +119,20 @@ async fn modules_that_nobody_needs_make_room(store: &Store) {
 }
 
 async fn units_are_noted_once(store: &Store) {
-    let first = BTreeMap::from([("a".to_owned(), 100), ("b".to_owned(), 200)]);
-    assert_eq!(store.expose("e:s", &first).await, Ok(0));
-    let again = BTreeMap::from([("a".to_owned(), 900), ("c".to_owned(), 300)]);
-    assert_eq!(store.expose("e:s", &again).await, Ok(0));
-    assert_eq!(store.exposed("e:s", 0).await.unwrap(), ["a", "b", "c"]);
-    assert_eq!(store.exposed("e:s", 200).await.unwrap(), ["b", "c"], "a was exposed before");
-    assert!(store.exposed("other:s", 0).await.unwrap().is_empty());
+    assert_eq!(store.expose("e:s", &units(&["a", "b"])).await, Ok(0));
+    let first = store.exposed("e:s", 0).await.unwrap();
+    assert_eq!(first.units, units(&["a", "b"]));
+    let mut now_ms = first.now_ms;
+    while now_ms <= first.now_ms {
+        now_ms = store.exposed("e:s", 0).await.unwrap().now_ms;
+    }
+    assert_eq!(store.expose("e:s", &units(&["a", "c"])).await, Ok(0));
+    assert_eq!(store.exposed("e:s", 0).await.unwrap().units, units(&["a", "b", "c"]));
+    assert_eq!(store.exposed("e:s", now_ms).await.unwrap().units, units(&["a", "c"]), "as they were noted last");
+    assert!(store.exposed("other:s", 0).await.unwrap().units.is_empty());
+    let many: BTreeSet<String> = (0..1_234).map(|number| format!("d{number}")).collect();
+    assert_eq!(store.expose("many:s", &many).await, Ok(0));
+    assert_eq!(store.exposed("many:s", 0).await.unwrap().units, many, "over several pages");
     store.finish("e:s", &[("a".to_owned(), row(0)), ("b".to_owned(), row(1))]).await.unwrap();
     store.finish("e:s", &[("a".to_owned(), row(1))]).await.unwrap();
     let finished = store.finished("e:s").await.unwrap();
@@ -132,13 +143,30 @@ async fn users_are_summed_within_their_horizon(store: &Store) {
     let add = async |delta: UserDelta| store.add_users("u:s", &BTreeMap::from([("u1".to_owned(), delta)])).await;
     assert_eq!(add(delta(1, 100, &[("decisions", 2), ("success", 1)])).await, Ok(0));
     assert_eq!(add(delta(1, 1_099, &[("decisions", 1)])).await, Ok(0));
-    assert_eq!(add(delta(1, 1_100, &[("decisions", 50)])).await, Ok(0), "its horizon is over");
+    assert_eq!(add(delta(1, 1_100, &[("calls", 50)])).await, Ok(0), "its horizon is over");
     assert_eq!(add(delta(0, 200, &[("decisions", 50)])).await, Ok(0), "it is not in that arm");
     let users = store.users("u:s", &["u1".to_owned(), "nobody".to_owned()]).await.unwrap();
     let counts = [("decisions", 3), ("success", 1)].map(|(name, count)| (name.to_owned(), count));
-    let expected = UserSums { arm: 1, weights: vec![9_500, 500], exposed_ms: 100, counts: counts.into() };
-    assert_eq!(users, [Some(expected), None]);
-    assert_eq!(store.exposed("u:s", 0).await.unwrap(), ["u1"]);
+    let expected = UserSums { arm: 1, weights: vec![9_500, 500], exposed_ms: 100, counts: counts.into(), guard: None };
+    let guard = |since_ms, decisions, failures| Some(UserGuard { arm: 1, since_ms, decisions, failures });
+    assert_eq!(users, [Some(expected.clone()), None]);
+    let exposed = store.exposed("u:s", 0).await.unwrap();
+    assert_eq!(exposed.units, units(&["u1"]));
+    let mut now_ms = exposed.now_ms;
+    while now_ms <= exposed.now_ms {
+        now_ms = store.exposed("u:s", 0).await.unwrap().now_ms;
+    }
+    assert_eq!(add(delta(1, 1_100, &[("calls", 1)])).await, Ok(0), "only a decision begins it");
+    assert_eq!(add(delta(1, 1_200, &[("decisions", 4), ("failures", 3)])).await, Ok(0));
+    assert_eq!(add(delta(1, 2_199, &[("decisions", 1), ("calls", 1)])).await, Ok(0));
+    let guarded = UserSums { guard: guard(1_200, 5, 3), ..expected.clone() };
+    assert_eq!(store.users("u:s", &["u1".to_owned()]).await.unwrap(), [Some(guarded)], "the observation stays");
+    assert_eq!(store.exposed("u:s", now_ms).await.unwrap().units, units(&["u1"]), "it is looked at again");
+    assert_eq!(add(delta(1, 2_200, &[("decisions", 1)])).await, Ok(0));
+    let again = UserSums { guard: guard(2_200, 1, 0), ..expected.clone() };
+    assert_eq!(store.users("u:s", &["u1".to_owned()]).await.unwrap(), [Some(again)]);
+    assert_eq!(add(delta(0, 2_300, &[("decisions", 1)])).await, Ok(0), "the control has no guardrails");
+    assert_eq!(store.users("u:s", &["u1".to_owned()]).await.unwrap(), [Some(expected)]);
 }
 
 async fn cells_add_up(store: &Store) {

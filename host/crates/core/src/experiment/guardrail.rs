@@ -82,6 +82,18 @@ impl Tally {
         self.stranded_ms += outcomes.stranded_ms;
         self.offline_ms += outcomes.offline_ms;
     }
+
+    /// Of both.
+    #[must_use]
+    pub fn plus(&self, other: &Tally) -> Tally {
+        Tally {
+            units: self.units + other.units,
+            decisions: self.decisions + other.decisions,
+            failures: self.failures + other.failures,
+            stranded_ms: self.stranded_ms + other.stranded_ms,
+            offline_ms: self.offline_ms + other.offline_ms,
+        }
+    }
 }
 
 /// A limit that was crossed.
@@ -129,6 +141,12 @@ impl Guardrails {
             let found = sum as f64 / of as f64;
             (found > allowed).then_some(Crossed { guardrail, found, allowed, of })
         })
+    }
+
+    /// The first limit that a treatment has crossed by what was observed, by what it did `beyond` that
+    /// ([`Trial::guard`](super::Trial::guard)), or by both together: what does well in many must not hide the others.
+    pub fn crossed_by_any(&self, observed: &Tally, beyond: &Tally) -> Option<Crossed> {
+        [observed, beyond, &observed.plus(beyond)].into_iter().find_map(|tally| self.crossed(tally))
     }
 
     /// Whether all limits are numbers that are not negative.

@@ -234,3 +234,18 @@ fn a_module_is_named_by_its_digest_or_a_word() {
         assert!(Module::try_from(wrong.to_owned()).is_err(), "{wrong}");
     }
 }
+
+#[test]
+fn what_a_treatment_does_beyond_the_observations_crosses_a_guardrail_too() {
+    let limits = Guardrails::default();
+    let tally = |units, stranded_ms| Tally { units, stranded_ms, ..Tally::default() };
+    let (well, badly) = (tally(1_000, 0), tally(20, 20 * 6_000));
+    assert_eq!(limits.crossed_by_any(&well, &tally(20, 20 * 5_000)), None);
+    for (observed, beyond) in [(well, badly), (badly, well)] {
+        let crossed = limits.crossed_by_any(&observed, &beyond).unwrap();
+        assert_eq!((crossed.guardrail, crossed.found, crossed.of), (Guardrail::Stranded, 6_000.0, 20));
+    }
+    let few = tally(10, 10 * 6_000);
+    assert_eq!(limits.crossed_by_any(&few, &few).unwrap().of, 20, "each of them are too few to speak");
+    assert_eq!(limits.crossed_by_any(&few, &tally(9, 9 * 6_000)), None);
+}
