@@ -183,6 +183,24 @@ describe('two replicas', () => {
     assert.match(reason, /^guardrail: treatment: 1\.0000 of 1[0-2] decisions failed/);
   });
 
+  test('a treatment that devices come into after their horizon ends by a guardrail too', async () => {
+    const treatment = `${guestFile('stubborn')},${await config('later', { mode: 'trap' })}`;
+    const limits = ['--horizon-ms', '1000', '--guardrail', 'decisions_min=10'];
+    await create(places, 'later', treatment, '99.99,0.01', ...limits);
+    const all = await devices(places, 15);
+    for (const one of all) await one.newcomer(places[0]);
+    const trials = () => Promise.all(all.map((one) => trial(places[0], one)));
+    const over = Math.max(...(await trials()).map(({ ends_ms }) => ends_ms));
+    await until(async () => Date.now() > over, PATIENCE_MS, 'all horizons to be over');
+    const observed = await trials();
+    await exp(places[0], 'set-weight', 'later', '0,100');
+    await becomes(places[1], 'later', ({ arms }) => arms[1].weight === 10_000);
+    await Promise.all(all.map((one) => one.newcomer(places[1])));
+    const { guardrail } = await becomes(places[0], 'later', ({ status }) => status === 'aborted');
+    assert.equal(guardrail, 'failures');
+    assert.deepEqual(await trials(), observed, 'what was observed stays');
+  });
+
   test('a shadow is asked and decides nothing', async () => {
     await create(places, 'shadow', NEWEST, '0,100', '--shadow-only');
     await until(async () => (await experiment(places[1], 'shadow')).here.decides, PATIENCE_MS, 'the shadow everywhere');

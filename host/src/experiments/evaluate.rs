@@ -1,5 +1,6 @@
 //! Looks at the units all the time: what became of those whose horizon is over is noted for good, and an experiment whose treatment
-//! crosses a guardrail ends at once. One replica at a time does so, whoever has the turn; it spends a tenth of its time on it at most.
+//! crosses a guardrail ends at once. One replica at a time does so, whoever has the turn; it rests nine times as long as it worked, but
+//! a second at most.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,15 +14,21 @@ use tokio::time::{Instant, sleep};
 use super::{
     ExperimentError, Experiments,
     rows::{Found, LATE_MS},
-    store::{Row, UNITS_MAX},
+    store::{Row, StoreError, UNITS_MAX},
 };
 use crate::{clock::unix_ms, lock::lock};
 
 /// How often units are looked at while there are some whose horizon lasts, and how often else.
 const OFTEN: Duration = Duration::from_millis(500);
 const SELDOM: Duration = Duration::from_secs(1);
-/// For each span of work so many of rest.
+/// For each span of work so many of rest, up to a longest rest.
 const REST_FACTOR: u32 = 9;
+const REST_MAX: Duration = Duration::from_secs(1);
+/// How often the turn is renewed.
+const RENEW: Duration = Duration::from_secs(1);
+/// For so long after the last horizon of an experiment that is over its units are looked at, should the store have been away. In
+/// milliseconds.
+const AFTER_MS: u64 = 3_600_000;
 /// So much is looked at again each time: the store's clock may go back, or another store take its place. In milliseconds.
 const BEHIND_MS: u64 = 10_000;
 /// How long a unit is looked for that has no trial: its decision was not written.
@@ -48,46 +55,90 @@ struct Open {
 }
 
 pub(super) async fn run(experiments: Arc<Experiments>) {
-    let mut seen: BTreeMap<String, Seen> = BTreeMap::new();
-    let mut is_told = false;
     loop {
-        let began = Instant::now();
-        let known = lock(&experiments.state).known.clone().unwrap_or_default();
-        let has_units = !known.list.is_empty();
-        let is_mine = has_units && experiments.store.lease(experiments.replicas.cluster().uid()).await == Ok(true);
-        if !is_mine {
-            seen.clear();
-            sleep(SELDOM).await;
-            continue;
+        let has_some = lock(&experiments.state).known.as_ref().is_some_and(|known| !known.list.is_empty());
+        if has_some && turn(&experiments).await == Ok(true) {
+            tokio::select! {
+                () = look_on(&experiments) => {}
+                () = lost(&experiments) => {}
+            }
         }
-        let looked = look_at_all(&experiments, &known, &mut seen).await;
-        if let Err(error) = &looked
-            && !is_told
-        {
-            tracing::warn!(%error, "the units of experiments cannot be looked at");
-        }
-        is_told = looked.is_err();
-        let is_open = seen.values().any(|seen| !seen.open.is_empty());
-        let pause = if is_open { OFTEN } else { SELDOM };
-        sleep(pause.max(began.elapsed() * REST_FACTOR)).await;
+        sleep(SELDOM).await;
     }
 }
 
+/// Takes or renews the turn.
+async fn turn(experiments: &Experiments) -> Result<bool, StoreError> {
+    experiments.store.lease(experiments.replicas.cluster().uid()).await
+}
+
+/// Renews the turn, whatever a look or a rest takes, until another replica has it. While the store is away nobody takes it.
+async fn lost(experiments: &Experiments) {
+    while turn(experiments).await != Ok(false) {
+        sleep(RENEW).await;
+    }
+}
+
+/// Looks at the units as long as there are experiments.
+async fn look_on(experiments: &Experiments) {
+    let (mut seen, mut troubled) = (BTreeMap::new(), BTreeSet::new());
+    loop {
+        let began = Instant::now();
+        let known = lock(&experiments.state).known.clone().unwrap_or_default();
+        if known.list.is_empty() {
+            return;
+        }
+        look_at_all(experiments, &known, &mut seen, &mut troubled).await;
+        let is_open = seen.values().any(|seen| !seen.open.is_empty() || !seen.watched.is_empty());
+        let pause = if is_open { OFTEN } else { SELDOM };
+        sleep(pause.max((began.elapsed() * REST_FACTOR).min(REST_MAX))).await;
+    }
+}
+
+/// What is wrong with one experiment keeps nobody from the others. `troubled`: those of which that has been said.
 async fn look_at_all(
     experiments: &Experiments,
     known: &Known,
     seen: &mut BTreeMap<String, Seen>,
-) -> Result<(), ExperimentError> {
-    seen.retain(|id, _| known.list.iter().any(|experiment| experiment.id() == *id));
-    for experiment in known.list.iter().filter(|experiment| !experiment.shadow_only) {
+    troubled: &mut BTreeSet<String>,
+) {
+    let now_ms = unix_ms();
+    let those = || known.list.iter().filter(|experiment| is_looked_at(experiment, now_ms));
+    seen.retain(|id, _| those().any(|experiment| experiment.id() == *id));
+    troubled.retain(|id| those().any(|experiment| experiment.id() == *id));
+    for experiment in those() {
         let id = experiment.id();
-        if !seen.contains_key(&id) {
-            seen.insert(id.clone(), begin(experiments, experiment, &id).await?);
+        match look_at(experiments, experiment, &id, seen).await {
+            Ok(()) => _ = troubled.remove(&id),
+            Err(error) => {
+                if troubled.insert(id) {
+                    let name = &experiment.name;
+                    tracing::warn!(experiment = name, %error, "the units of an experiment cannot be looked at");
+                }
+            }
         }
-        let Some(seen) = seen.get_mut(&id) else { continue };
-        look(experiments, experiment, &id, seen).await?;
     }
-    Ok(())
+}
+
+/// Whether anything of an experiment can still change.
+fn is_looked_at(experiment: &Experiment, now_ms: u64) -> bool {
+    let lasts_ms = u64::from(experiment.horizon_ms) + AFTER_MS;
+    !experiment.shadow_only && experiment.ended_ms.is_none_or(|ended_ms| now_ms < ended_ms.saturating_add(lasts_ms))
+}
+
+async fn look_at(
+    experiments: &Experiments,
+    experiment: &Experiment,
+    id: &str,
+    seen: &mut BTreeMap<String, Seen>,
+) -> Result<(), ExperimentError> {
+    if !seen.contains_key(id) {
+        seen.insert(id.to_owned(), begin(experiments, experiment, id).await?);
+    }
+    match seen.get_mut(id) {
+        Some(seen) => look(experiments, experiment, id, seen).await,
+        None => Ok(()),
+    }
 }
 
 /// Takes over from whoever had the turn before.
@@ -107,10 +158,7 @@ async fn look(
     seen: &mut Seen,
 ) -> Result<(), ExperimentError> {
     let now_ms = unix_ms();
-    let is_fresh = experiment.ended_ms.is_none_or(|ended_ms| now_ms < ended_ms + BEHIND_MS) || seen.since_ms == 0;
-    if is_fresh {
-        find(experiments, experiment, id, seen).await?;
-    }
+    find(experiments, experiment, id, seen).await?;
     let units: Vec<String> =
         seen.open.keys().chain(seen.watched.keys().filter(|unit| !seen.open.contains_key(*unit))).cloned().collect();
     if units.is_empty() {
@@ -251,4 +299,36 @@ pub(super) fn add(tally: &mut Tally, row: &Row) {
         offline_ms: row.offline_ms,
         ..Outcomes::default()
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use pointwork_core::experiment::{Guardrails, Slot};
+
+    use super::*;
+
+    #[test]
+    fn what_has_been_over_for_long_is_not_looked_at() {
+        let mut experiment = Experiment {
+            name: "e".to_owned(),
+            slot: Slot::Settle,
+            salt: "s".to_owned(),
+            arms: Vec::new(),
+            weights: Vec::new(),
+            status: Status::Paused,
+            shadow_only: false,
+            horizon_ms: 60_000,
+            window_ms: 2_500,
+            silence_ms: 25_000,
+            guardrails: Guardrails::default(),
+            created_ms: 0,
+            ended_ms: None,
+            version: 1,
+        };
+        assert!(is_looked_at(&experiment, u64::MAX), "its units have a horizon, too");
+        experiment.ended_ms = Some(1_000);
+        assert!(is_looked_at(&experiment, 61_000 + AFTER_MS - 1) && !is_looked_at(&experiment, 61_000 + AFTER_MS));
+        experiment.shadow_only = true;
+        assert!(!is_looked_at(&experiment, 1_000));
+    }
 }

@@ -144,9 +144,11 @@ impl Shared {
             let [next, found] = <[ScriptReply; 2]>::try_from(page).map_err(|_| unexpected())?;
             let mut found = list(found)?.into_iter();
             while let (Some(unit), Some(row)) = (found.next(), found.next()) {
-                let row = words(row)?;
-                let row = serde_json::from_str(&row).map_err(|error| StoreError::Unreadable(error.to_string()))?;
-                rows.insert(words(unit)?, row);
+                let row = words(row).ok().and_then(|row| serde_json::from_str(&row).ok());
+                match (words(unit), row) {
+                    (Ok(unit), Some(row)) => _ = rows.insert(unit, row),
+                    _ => skipped(),
+                }
             }
             cursor = words(next)?;
             if cursor == "0" {
@@ -178,7 +180,10 @@ impl Shared {
         for page in units.chunks(PAGE) {
             let found = list(self.run(id, SUMS, page.iter().map(|unit| text(unit)).collect()).await?)?;
             for one in found {
-                users.push(sums(list(one)?)?);
+                users.push(sums(list(one)?).unwrap_or_else(|_| {
+                    skipped();
+                    None
+                }));
             }
         }
         Ok(users)
@@ -254,6 +259,11 @@ fn sums(fields: Vec<ScriptReply>) -> Result<Option<UserSums>, StoreError> {
     // The control has none.
     sums.guard = (guard.arm > 0).then_some(guard);
     Ok(is_known.then_some(sums))
+}
+
+/// What became of a unit cannot be read: it is in no figure.
+fn skipped() {
+    metrics::counter!("pointwork_experiment_units_unreadable_total").increment(1);
 }
 
 fn list(reply: ScriptReply) -> Result<Vec<ScriptReply>, StoreError> {

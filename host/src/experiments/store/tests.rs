@@ -232,6 +232,11 @@ async fn in_redis_one_replica_at_a_time_has_the_turn() {
     );
     assert!(server.command("TTL p#experiment:e:s:units").starts_with(':'));
     assert_ne!(server.command("TTL p#experiment:e:s:units"), ":-1\r\n", "what is kept is kept for a while");
+    server.command("HSET p#experiment:e:s:over c nonsense");
+    server.command("HSET p#experiment:u:s:user:u2 at nonsense");
+    assert_eq!(store.finished("e:s").await.unwrap().len(), 2, "one that is unreadable is skipped");
+    let users = store.users("u:s", &["u2".to_owned(), "u1".to_owned()]).await.unwrap();
+    assert!(users[0].is_none() && users[1].is_some());
     server.command("HSET p#experiments state nonsense");
     assert!(matches!(store.read().await, Err(StoreError::Unreadable(_))));
 }
