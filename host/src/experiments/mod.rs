@@ -1,10 +1,10 @@
 //! Experiments: an arm for each unit, the same on every replica; what became of the units; and the guardrails that end one.
 //!
 //! All experiments are one value in the store (`store`), changed by compare-and-set and watched by every replica: it is read each
-//! second, and at once when another replica notes that it changed it. A replica that takes over a change loads the arms' modules
-//! (`Experiments::carry_out`) and then has decisions go to them (`running`). What decisions leave behind (`outbox`) is brought
-//! to the store every half second. One replica at a time looks at the units (`evaluate`). What was promoted is made to serve by each
-//! replica (`promote`).
+//! second, and at once when another replica notes that it changed it. What a change ends, pauses or weighs anew is so at once
+//! (`Experiments::take_over`); the arms' modules of what runs are loaded beside that, and then decisions go to them (`running`). What
+//! decisions leave behind (`outbox`) is brought to the store every half second. One replica at a time looks at the units (`evaluate`).
+//! What was promoted is made to serve by each replica (`promote`).
 //!
 //! While the store is away the experiments go on as they were last known. A store that forgot them is told again, as long as it has
 //! their modules.
@@ -26,7 +26,10 @@ use std::{
 };
 
 use pointwork_core::experiment::{Experiment, Experiments as Known, Module, Slot, Status};
-use tokio::time::{Instant, sleep};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep},
+};
 
 pub use self::{
     change::{ExperimentError, New, NewArm},
@@ -76,6 +79,10 @@ pub struct Experiments {
     promoting: tokio::sync::Mutex<()>,
     /// Held while what the store says is carried out.
     carrying_out: tokio::sync::Mutex<()>,
+    /// Held while arms are loaded, which takes as long as their modules are compiled.
+    loading: tokio::sync::Mutex<()>,
+    /// There may be arms to load.
+    to_load: Notify,
 }
 
 #[derive(Default)]
@@ -119,6 +126,8 @@ impl Experiments {
             state: Mutex::default(),
             promoting: tokio::sync::Mutex::default(),
             carrying_out: tokio::sync::Mutex::default(),
+            loading: tokio::sync::Mutex::default(),
+            to_load: Notify::new(),
         }))
     }
 
@@ -127,23 +136,34 @@ impl Experiments {
         let _ = self.devices.set(Arc::downgrade(devices));
         let _ = self.rollouts.set(rollouts.clone());
         tokio::spawn(self.clone().watch());
+        tokio::spawn(self.clone().bring());
+        tokio::spawn(self.clone().load());
         tokio::spawn(evaluate::run(self.clone()));
         tokio::spawn(promote::run(self.clone()));
     }
 
     async fn watch(self: Arc<Self>) {
-        let mut looked = Instant::now();
-        self.look().await;
         loop {
-            let is_news = tokio::select! {
-                () = sleep(FLUSH) => false,
-                () = self.replicas.experiments_news() => true,
-            };
-            self.flush().await;
-            if is_news || looked.elapsed() >= LOOK {
-                looked = Instant::now();
-                self.look().await;
+            self.look().await;
+            self.to_load.notify_one();
+            tokio::select! {
+                () = sleep(LOOK) => {}
+                () = self.replicas.experiments_news() => {}
             }
+        }
+    }
+
+    async fn bring(self: Arc<Self>) {
+        loop {
+            sleep(FLUSH).await;
+            self.flush().await;
+        }
+    }
+
+    async fn load(self: Arc<Self>) {
+        loop {
+            self.to_load.notified().await;
+            self.load_arms().await;
         }
     }
 
@@ -165,15 +185,22 @@ impl Experiments {
                 Err(error) => {
                     // Their modules are lost with it: it is the truth then.
                     tracing::warn!(%error, "the store has forgotten experiments");
-                    self.carry_out(read).await;
+                    self.take_over(read).await;
                 }
             },
-            None => self.carry_out(read).await,
+            None => self.take_over(read).await,
         }
     }
 
-    /// Does what follows from a state of the experiments: arms are loaded, decisions go to them. Promotions: see `promote`.
+    /// Does what follows from a change that was made here: when it returns, decisions go to the arms. Promotions: see `promote`.
     async fn carry_out(&self, known: Known) {
+        self.take_over(known).await;
+        self.load_arms().await;
+    }
+
+    /// Does at once what follows from a state of the experiments and needs no module that is not loaded: what has ended or is
+    /// paused decides no more, and weights change.
+    async fn take_over(&self, known: Known) {
         let _one_at_a_time = self.carrying_out.lock().await;
         {
             let mut state = lock(&self.state);
@@ -183,12 +210,12 @@ impl Experiments {
             }
             state.known = Some(known.clone());
         }
-        let mut needed = BTreeSet::new();
-        for experiment in known.list.iter().filter(|experiment| !experiment.status.is_over()) {
-            for arm in 0..experiment.arms.len() {
-                needed.extend(self.load_arm(experiment, arm).await);
-            }
-        }
+        self.assign(&known);
+        self.clear_arms(&needed(&known));
+    }
+
+    /// Has decisions go to the arms of what runs, of whatever experiment all arms are loaded.
+    fn assign(&self, known: &Known) {
         for slot in Slot::ALL {
             let running = known.running(slot).and_then(|experiment| Some((experiment, self.rules(experiment)?)));
             let was = self.policies.assignments().running(slot);
@@ -199,35 +226,51 @@ impl Experiments {
             });
             self.policies.assignments().set(slot, next);
         }
-        self.clear_arms(&needed);
     }
 
-    /// Has the engine hold an arm's module, if it has one of its own; gives the engine's name of it.
-    async fn load_arm(&self, experiment: &Experiment, arm: usize) -> Option<Arc<str>> {
-        let Module::Digest(digest) = &experiment.arms.get(arm)?.module else { return None };
-        let name = engine_name(experiment, arm)?;
+    /// Loads the arms of what runs that are not loaded yet, and has decisions go to them.
+    async fn load_arms(&self) {
+        let _one_at_a_time = self.loading.lock().await;
+        let known = lock(&self.state).known.clone().unwrap_or_default();
+        for experiment in known.list.iter().filter(|experiment| experiment.status == Status::Running) {
+            let mut is_news = false;
+            for arm in 0..experiment.arms.len() {
+                is_news |= self.load_arm(experiment, arm).await;
+            }
+            if is_news {
+                let _not_while_it_changes = self.carrying_out.lock().await;
+                // Which may have been changed meanwhile.
+                let known = lock(&self.state).known.clone().unwrap_or_default();
+                self.assign(&known);
+            }
+        }
+    }
+
+    /// Has the engine hold an arm's module, if it has one of its own; whether it was loaded now, or failed to be.
+    async fn load_arm(&self, experiment: &Experiment, arm: usize) -> bool {
+        let Some((name, digest)) = own_module(experiment, arm) else { return false };
         {
             let state = lock(&self.state);
-            let is_loaded = state.loaded.get(&name) == Some(digest);
+            let is_loaded = state.loaded.get(&name).is_some_and(|loaded| **loaded == *digest);
             let has_just_failed = state.failed.get(&name).is_some_and(|(_, at)| at.elapsed() < LOAD_AGAIN);
             if is_loaded || has_just_failed {
-                return Some(name);
+                return false;
             }
         }
         match self.prepared(experiment.slot, digest).await {
-            Ok(None) => {}
+            Ok(None) => return false,
             Ok(Some(prepared)) => match self.policies.set_arm(name.clone(), prepared) {
                 Ok(()) => {
-                    tracing::info!(experiment = experiment.name, arm = &*name, digest = &**digest, "an arm is loaded");
+                    tracing::info!(experiment = experiment.name, arm = &*name, digest, "an arm is loaded");
                     let mut state = lock(&self.state);
                     state.failed.remove(&name);
-                    state.loaded.insert(name.clone(), digest.clone());
+                    state.loaded.insert(name.clone(), digest.into());
                 }
                 Err(error) => self.note_failed(&name, error.to_string()),
             },
             Err(why) => self.note_failed(&name, why),
         }
-        Some(name)
+        true
     }
 
     fn note_failed(&self, name: &Arc<str>, why: String) {
@@ -308,6 +351,22 @@ impl Experiments {
             lock(&self.state).refused += refused;
         }
     }
+}
+
+/// What the engine calls the arms that it is to hold: those of what runs.
+fn needed(known: &Known) -> BTreeSet<Arc<str>> {
+    let running = known.list.iter().filter(|experiment| experiment.status == Status::Running);
+    let names = |experiment: &Experiment| -> Vec<Arc<str>> {
+        let arms = 0..experiment.arms.len();
+        arms.filter_map(|arm| own_module(experiment, arm)).map(|(name, _)| name).collect()
+    };
+    running.flat_map(names).collect()
+}
+
+/// The engine's name of an arm that has a module of its own, and its digest.
+fn own_module(experiment: &Experiment, arm: usize) -> Option<(Arc<str>, &str)> {
+    let Module::Digest(digest) = &experiment.arms.get(arm)?.module else { return None };
+    Some((engine_name(experiment, arm)?, digest))
 }
 
 /// What the engine calls an arm: `<experiment>/<arm>`.
