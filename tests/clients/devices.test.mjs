@@ -70,6 +70,21 @@ const SESSIONS = {
     await dashboard.sees(device, 'online');
   },
 
+  async 'each decision is one line in the log, and says who made it'(replicas) {
+    const { device, at } = await replicas.device();
+    await at(replicas.first).registered();
+    await at(replicas.last).throttled();
+    const read = (line) => (typeof line === 'string' && line.startsWith('{') ? JSON.parse(line) : line);
+    const isOurs = (line) => line.message === 'device session' && line.device === device;
+    const lines = () => replicas.places.flatMap(({ log }) => log).map(read).filter(isOurs);
+    await until(() => lines().length >= 2, PATIENCE_MS, 'two lines');
+    const [accepted, refused] = lines();
+    assert.deepEqual([accepted.outcome, accepted.reason, accepted.generation], ['accepted', 'free', undefined]);
+    assert.deepEqual([refused.outcome, refused.reason], ['refused', 'settled']);
+    assert.match(refused.generation, /^[0-9a-f]{12}$/);
+    assert.ok(refused.decision > 0 && refused.incumbent_age_ms >= 0, JSON.stringify(refused));
+  },
+
   async 'liveness safeguard: the incumbent is cut in the window'(replicas, t) {
     const { device, dashboard, at } = await replicas.device();
     const door = await replicas.door(t);

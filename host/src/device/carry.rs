@@ -14,7 +14,7 @@ use crate::{
     deliver::tell,
     io::SocketRef,
     lock::lock,
-    policies::DeviceInArm,
+    policies::{DeviceInArm, Settled, Source},
     shed::{cut_off, silence},
 };
 
@@ -53,9 +53,10 @@ impl Devices {
                 let silent_ms = if incumbent.local { self.silence_of_holder(&device) } else { u32::MAX };
                 incumbent.idle_ms = incumbent.idle_ms.min(silent_ms);
                 let whom = DeviceInArm { device: &device, trial: trial.as_deref(), pinned: pinned.as_deref() };
-                let (verdict, exposure) =
+                let Settled { verdict, exposure, source } =
                     self.policies.settle_device(&whom, window_ms, &incumbent, &newcomer, &history);
                 let told = |state: &mut State, at| {
+                    state.asked.note(op, source);
                     if let Some(holder) = state.sessions.holder(&device) {
                         state.sessions.handle_heard(holder.socket, silent_ms, at);
                     }
@@ -112,7 +113,10 @@ impl Devices {
             DeviceCommand::Status { device, status, epoch, owner, last_seen_ms } => {
                 self.tell_dashboards(&device, status, epoch, owner.as_deref(), last_seen_ms);
             }
-            DeviceCommand::Event(event) => note(&event),
+            DeviceCommand::Event(event) => {
+                let source = event.ask.and_then(|ask| lock(&self.state).asked.source(ask));
+                note(&event, source);
+            }
         }
         Vec::new()
     }
@@ -207,7 +211,7 @@ pub(super) fn shown(holder: &Holder) -> serde_json::Value {
 }
 
 /// One line in the log and one count for each decision.
-fn note(event: &SessionEvent) {
+fn note(event: &SessionEvent, source: Option<Source>) {
     let outcome = format!("{:?}", event.outcome).to_lowercase();
     let reason = match event.reason {
         pointwork_core::device::Reason::Auth(_) => "auth".to_owned(),
@@ -220,6 +224,9 @@ fn note(event: &SessionEvent) {
         reason,
         epoch = event.epoch,
         arm = event.exposure.as_ref().map(|exposure| exposure.arm.as_str()),
+        decision = source.map(|source| source.decision),
+        generation =
+            source.map(|source| source.generation.map_or_else(|| "native".to_owned(), |digest| digest.short())),
         incumbent_age_ms = event.incumbent.map(|incumbent| incumbent.age_ms),
         incumbent_idle_ms = event.incumbent.map(|incumbent| incumbent.idle_ms),
         "device session"

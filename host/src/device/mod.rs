@@ -4,6 +4,7 @@
 //! sockets of the namespace `/device`, to the records in the store, to other replicas. A decision is taken where its event
 //! arrives; what has to be waited for (the store, another replica) comes back as an event of its own.
 
+mod asked;
 mod carry;
 mod dashboards;
 mod events;
@@ -32,7 +33,7 @@ use tokio::{
 };
 
 pub use self::operate::{Change, OperateError, Overview};
-use self::{store::Store, tokens::Tokens};
+use self::{asked::Asked, store::Store, tokens::Tokens};
 use crate::{
     auth::Verifier,
     clock::unix_ms,
@@ -70,6 +71,7 @@ struct State {
     sessions: Sessions,
     /// Exactly those that the machine knows.
     sockets: HashMap<SocketId, Client>,
+    asked: Asked,
 }
 
 /// A device's socket, and what it brought to register with.
@@ -96,7 +98,7 @@ impl Devices {
         };
         let sessions = Sessions::new(cluster.uid().into(), config.device.settings());
         Arc::new(Self {
-            state: Mutex::new(State { sessions, sockets: HashMap::new() }),
+            state: Mutex::new(State { sessions, sockets: HashMap::new(), asked: Asked::default() }),
             earlier: Notify::new(),
             store,
             tokens: Tokens::new(verifier, config.auth.clone()),

@@ -7,7 +7,7 @@ use pointwork_core::{
     experiment::{Exposure, Slot, Trial},
     rules,
 };
-use pointwork_policy::{By, Grace, Policy, Presence, Settle, SlotName, Target, record::Recorded};
+use pointwork_policy::{By, Digest, Grace, Policy, Presence, Settle, SlotName, Target, record::Recorded};
 
 use super::{Policies, contract, moment};
 use crate::experiments::{Answered, Assignments, Cell, Rule, Running, unit_of};
@@ -23,6 +23,24 @@ pub(crate) struct DeviceInArm<'a> {
 pub(super) struct Decided<V> {
     pub(super) verdict: V,
     pub(super) is_failed: bool,
+    pub(super) source: Source,
+}
+
+/// Where a verdict is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Source {
+    /// The decision's number in this process, as in its record.
+    pub(crate) decision: u64,
+    /// The generation that was asked; `None`: the native rule alone.
+    pub(crate) generation: Option<Digest>,
+}
+
+/// What `settle` said of a device.
+pub(crate) struct Settled {
+    pub(crate) verdict: SettleVerdict,
+    /// What the device's record is to say of its arm.
+    pub(crate) exposure: Option<Exposure>,
+    pub(crate) source: Source,
 }
 
 /// What a verdict is called in the matrix of disagreements.
@@ -102,8 +120,7 @@ impl Policies {
         self.assignments.user_answered(key, answered);
     }
 
-    /// Which of two sockets holds a device's session, decided in its arm if an experiment runs; and what its record is to say of
-    /// that. `history` is newest first.
+    /// Which of two sockets holds a device's session, decided in its arm if an experiment runs. `history` is newest first.
     pub(crate) fn settle_device(
         &self,
         whom: &DeviceInArm<'_>,
@@ -111,7 +128,7 @@ impl Policies {
         incumbent: &Incumbent,
         newcomer: &Newcomer,
         history: &[Event],
-    ) -> (SettleVerdict, Option<Exposure>) {
+    ) -> Settled {
         let key = pointwork_policy::device_key(whom.device);
         let question = contract::settle_question(moment(key), window_ms, incumbent, newcomer, history);
         let native = || contract::from_settle(rules::settle(window_ms, incumbent));
@@ -122,10 +139,10 @@ impl Policies {
             let arm = running.shadow_of(whom.device)?;
             Some((running.clone(), arm))
         });
-        let Decided { verdict, is_failed } = self.decide::<Settle>(in_arm, shadow, question, native);
+        let Decided { verdict, is_failed, source } = self.decide::<Settle>(in_arm, shadow, question, native);
         let exposure =
             in_arm.and_then(|(running, arm)| running.device_decided(whom.device, whom.trial, arm, is_failed));
-        (contract::to_settle(verdict), exposure)
+        Settled { verdict: contract::to_settle(verdict), exposure, source }
     }
 
     /// Decides about a call of the user that `key` stands for, in its arm if an experiment runs.
@@ -142,7 +159,7 @@ impl Policies {
             Some((running.clone(), arm))
         });
         let in_arm = running.as_deref().zip(arm);
-        let Decided { verdict, is_failed } = self.decide::<S>(in_arm, shadow, question, native);
+        let Decided { verdict, is_failed, .. } = self.decide::<S>(in_arm, shadow, question, native);
         if let Some((running, arm)) = in_arm {
             running.user_decided(key, arm, is_failed);
         }
@@ -170,7 +187,8 @@ impl Policies {
         }
         let name = in_arm.and_then(|(running, arm)| running.experiment.arms.get(arm));
         self.recorder.note::<S>(question, &decision, name.map(|arm| arm.name.as_str().into()));
-        Decided { verdict: decision.verdict, is_failed }
+        let source = Source { decision: decision.id, generation: decision.digest };
+        Decided { verdict: decision.verdict, is_failed, source }
     }
 }
 

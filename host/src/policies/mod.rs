@@ -6,7 +6,7 @@ pub(crate) mod contract;
 mod last_good;
 mod state_dir;
 
-pub(crate) use arms::{DeviceInArm, engine_slot};
+pub(crate) use arms::{DeviceInArm, Settled, Source, engine_slot};
 pub use change::{NotRetried, PreparedPolicy};
 
 use std::sync::Arc;
