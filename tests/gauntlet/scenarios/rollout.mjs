@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { policyFile } from '../../clients/host.mjs';
 import { until } from '../../clients/waiting.mjs';
-import { bad, median, slowest } from '../calls.mjs';
+import { bad, median, shownFailures, slowest } from '../calls.mjs';
 import { app, Daemon, newUser } from '../clients.mjs';
 
 const PUSHES = { short: 20, full: 200 };
@@ -47,6 +47,12 @@ export default {
     stage.atMost(`calls that failed, of ${made.length}`, bad(made).length, '', { ours: 0, seed: 0 });
     stage.atLeast('calls meanwhile', made.length, '', { ours: pushes, seed: pushes });
     stage.note(`a push served everywhere after ${median(took).toFixed()} ms (median), slowest ${Math.max(...took).toFixed()} ms`);
+    if (bad(made).length > 0) {
+      stage.note(shownFailures(made));
+      const warned = replicas.flatMap(({ log }, i) => log.filter((line) => line.includes('"WARN"')).map((line) => `replica ${i}: ${line}`));
+      console.error(warned.slice(-40).join('\n'));
+      for (const { method, startedAt, ms } of bad(made)) console.error(`${method} at ${wallClock(startedAt)}, after ${ms.toFixed()} ms`);
+    }
     stage.note(`slowest call ${slowest(made).toFixed()} ms`);
     for (const [i] of replicas.entries()) {
       const after = resident.slice(warm).map((all) => all[i]);
@@ -56,6 +62,9 @@ export default {
     }
   },
 };
+
+/** A moment of the book as the logs have it. */
+const wallClock = (at) => new Date(performance.timeOrigin + at).toISOString();
 
 async function push(replica, wasm, config) {
   const query = new URLSearchParams({ config: JSON.stringify(config) });
