@@ -330,12 +330,16 @@ impl Experiments {
         }
     }
 
-    /// Brings what decisions left behind to the store; what it does not take is lost, and counted.
+    /// Brings what decisions left behind to the store. Devices that it does not answer for are brought again, since that changes nothing
+    /// if it took them; other things that it does not take are lost, and units of them counted.
     async fn flush(&self) {
         let waiting = self.outbox.take();
         let mut refused = 0;
-        for (id, units) in &waiting.exposed {
-            refused += self.store.expose(id, units).await.unwrap_or(units.len() as u64);
+        for (id, units) in waiting.exposed {
+            match self.store.expose(&id, &units).await {
+                Ok(count) => refused += count,
+                Err(_) => units.iter().for_each(|unit| self.outbox.expose(&id, unit)),
+            }
         }
         for (id, users) in &waiting.users {
             refused += self.store.add_users(id, users).await.unwrap_or(users.len() as u64);
