@@ -70,7 +70,23 @@ fn opens_spaced_just_over_the_window_flip_the_session_once() {
 fn an_incumbent_gone_quiet_gives_way_at_once() {
     assert_eq!(decide(&Incumbent { idle_ms: 37_501, ..aged(1_000) }, &[]), Verdict::Accept);
     assert_eq!(decide(&Incumbent { heartbeat_ms: 90_001, ..aged(1_000) }, &[]), Verdict::Accept);
-    assert_eq!(decide(&Incumbent { idle_ms: 37_500, heartbeat_ms: 90_000, ..aged(0) }, &[]), Verdict::Refuse(2_500));
+    assert_eq!(decide(&Incumbent { idle_ms: 37_500, heartbeat_ms: 90_000, ..aged(0) }, &[]), Verdict::Refuse(1));
+}
+
+/// A ping is unanswered after 25 s; one that lives holds a newcomer for the whole window, for its early return would stretch it.
+#[test]
+fn a_newcomer_comes_back_no_later_than_an_overdue_incumbent_counts_as_quiet() {
+    let refused = [event(1_000, Happening::Refused); 16];
+    let idle = |idle_ms| decide(&Incumbent { idle_ms, ..aged(90_000) }, &refused);
+    assert_eq!(idle(25_000), Verdict::Refuse(59_000));
+    assert_eq!(idle(25_001), Verdict::Refuse(12_500));
+    assert_eq!((idle(37_500), idle(37_501)), (Verdict::Refuse(1), Verdict::Accept));
+    assert_eq!(idle(u32::MAX), Verdict::Refuse(59_000));
+    assert_eq!(
+        decide(&Incumbent { idle_ms: 26_000, ..aged(1_000) }, &[]),
+        Verdict::Refuse(1_500),
+        "the window ends before"
+    );
 }
 
 #[test]
