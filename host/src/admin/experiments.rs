@@ -50,7 +50,7 @@ struct For {
     slot: Slot,
 }
 
-/// The module is the body: `{digest, name, version}`. It is kept for a week unless an experiment comes to need it.
+/// The module is the body: `{digest, name, version}`. It is kept for a week, or until 16 later ones are there, unless an experiment comes to need it.
 async fn put_module(
     State(admin): State<Arc<Admin>>,
     Query(For { slot }): Query<For>,
