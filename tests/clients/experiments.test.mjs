@@ -299,6 +299,40 @@ describe('a host that is alone', () => {
   });
 });
 
+describe('a host that is alone and promotes', () => {
+  test('has the treatment serve over a restart, until the file of the slot is newer', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'pointwork-state-'));
+    const options = { settings: { ...SETTINGS, 'policy.state_dir': folder }, policies: {} };
+    const promotion = async (place) => (await experiment(place, 'alone')).here.promotion ?? '';
+    try {
+      const first = await startHost(options);
+      await create([first], 'alone', NEWEST, '50,50');
+      await first.stop();
+      // Promoted by a process that was not the one to get the module.
+      const second = await startHost(options);
+      await decides([second], 'alone');
+      await exp(second, 'promote', 'alone');
+      assert.match(await promotion(second), /^it serves as generation/);
+      await second.stop();
+      const third = await startHost(options);
+      await until(async () => /^it serves as generation/.test(await promotion(third)), PATIENCE_MS, 'the promotion');
+      const one = await device(third);
+      assert.equal((await one.newcomer(third)).isAccepted, true);
+      closeSockets();
+      await third.stop();
+      const fourth = await startHost({ ...options, policies: { settle: 'settle-hold' } });
+      await until(async () => /is newer$/.test(await promotion(fourth)), PATIENCE_MS, 'the file to be found newer');
+      const two = await device(fourth);
+      assert.equal((await two.newcomer(fourth)).isAccepted, false);
+      closeSockets();
+      await fourth.stop();
+    } finally {
+      closeSockets();
+      await rm(folder, { recursive: true });
+    }
+  });
+});
+
 describe('where rollouts say what serves', () => {
   let fleet;
   before(async () => (fleet = await startCluster(2, { settings: { ...SETTINGS, 'policy.source': 'cluster' } })));
