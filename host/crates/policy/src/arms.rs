@@ -80,7 +80,9 @@ impl<S: Slot> Arm<S> {
                 let (kind, now_ms) = (failure.kind, S::moment(question).now_ms);
                 self.counters.count_failure(kind);
                 self.generation.log.failure(kind.as_str(), &failure.message, now_ms, id);
-                let too_many = self.failures.note(now_ms, breaker) && !self.tripped.swap(true, Ordering::Relaxed);
+                let is_counted = !failure.is_borne;
+                let too_many =
+                    is_counted && self.failures.note(now_ms, breaker) && !self.tripped.swap(true, Ordering::Relaxed);
                 let trip = too_many.then(|| breaker.words(&failure));
                 *lock(&self.last_failure) = Some(DecisionFailure::new(failure, now_ms, 0));
                 (Err(kind), trip)

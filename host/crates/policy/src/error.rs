@@ -167,4 +167,6 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// After a trap wasmtime refuses the whole store.
     pub(crate) instance_lost: bool,
+    /// It is no fault of the policy, and the breaker does not count it.
+    pub(crate) is_borne: bool,
 }

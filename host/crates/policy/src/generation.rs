@@ -10,7 +10,7 @@ use crate::limits::SlotLimits;
 use crate::lock::lock;
 use crate::output::GuestLog;
 use crate::slot::Slot;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,8 @@ pub(crate) struct Generation<S: Slot> {
     limits: SlotLimits,
     /// A mutex, not a channel: it is held for a push or a pop, and the last one used has the warmest caches.
     idle: Mutex<Vec<Instance<S>>>,
+    /// Instances are being made where no decision waits for them.
+    is_warming: AtomicBool,
     /// Counts itself out when the generation is dropped.
     _live: Live,
 }
@@ -63,6 +65,7 @@ impl<S: Slot> Generation<S> {
             config_json: setup.config_json.to_string(),
             limits: setup.limits,
             idle: Mutex::default(),
+            is_warming: AtomicBool::new(false),
             _live: Live::new(setup.live),
         };
         let first = generation.configured(SETUP_DEADLINE_MS).map_err(Unready::into_load_error)?;
@@ -80,11 +83,14 @@ impl<S: Slot> Generation<S> {
         Ok(())
     }
 
-    /// It serves again; meanwhile a decision makes its own instance if need be.
+    /// It serves again, or has too few instances; meanwhile a decision makes its own one if need be.
     pub(crate) fn warm_later(self: &Arc<Self>) {
-        let generation = Arc::clone(self);
+        if self.is_warming.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let warming = Warming(Arc::clone(self));
         // One that cannot be made any more is told by the decision that needs it.
-        self.engine.later(move || drop(generation.warm()));
+        self.engine.later(move || drop(warming.0.warm()));
     }
 
     /// It serves no more, but may again: one instance is kept.
@@ -102,7 +108,10 @@ impl<S: Slot> Generation<S> {
         let warm = self.idle().pop();
         let mut instance = match warm.map_or_else(|| self.configured(deadline_ms), Ok) {
             Ok(instance) => instance,
-            Err(unready) => return Asked { answer: Err(unready.into_failure()), cost: Duration::ZERO },
+            Err(unready) => {
+                self.warm_later();
+                return Asked { answer: Err(unready.into_failure()), cost: Duration::ZERO };
+            }
         };
         let begun = Instant::now();
         let answer = instance.ask(question, deadline_ms);
@@ -192,11 +201,22 @@ impl Unready {
     }
 
     fn into_failure(self) -> Failure {
+        // A load gives the set-up more time than a decision has: what is slow to set up is not bad.
+        let is_borne = matches!(&self, Self::Failed(failure) if failure.kind == FailureKind::Deadline);
         let message = match self {
             Self::Failed(failure) => format!("{}: {}", failure.kind.as_str(), failure.message),
             Self::Refused(refusal) => format!("refused its configuration: {refusal}"),
         };
-        Failure { kind: FailureKind::Instantiate, message, instance_lost: true }
+        Failure { kind: FailureKind::Instantiate, message, instance_lost: true, is_borne }
+    }
+}
+
+/// A generation that is warmed; the end of it is the end of that, for a job that is never run too.
+struct Warming<S: Slot>(Arc<Generation<S>>);
+
+impl<S: Slot> Drop for Warming<S> {
+    fn drop(&mut self) {
+        self.0.is_warming.store(false, Ordering::Relaxed);
     }
 }
 

@@ -54,6 +54,8 @@ pub(crate) struct History<S: Slot> {
     pub(crate) number: u64,
     pub(crate) since_ms: u64,
     pub(crate) standing: Standing,
+    /// What was loaded last was taken away, and nothing was loaded since.
+    pub(crate) is_taken_away: bool,
     pub(crate) trips: u64,
     /// Newest first; never what serves.
     pub(crate) kept: Vec<Kept<S>>,
@@ -69,6 +71,7 @@ impl<S: Slot> History<S> {
             number: 0,
             since_ms,
             standing: Standing::Newest,
+            is_taken_away: false,
             trips: 0,
             kept: Vec::new(),
             quarantined: Vec::new(),
@@ -98,6 +101,11 @@ impl<S: Slot> History<S> {
     /// Drops a generation from those kept.
     pub(crate) fn forget(&mut self, digest: &Digest) {
         self.kept.retain(|kept| kept.generation.digest != *digest);
+    }
+
+    /// Drops the good ones that are not among these; what tripped leads nowhere, and stays to be seen.
+    pub(crate) fn keep_only(&mut self, digests: &[Digest]) {
+        self.kept.retain(|kept| kept.tripped || digests.contains(&kept.generation.digest));
     }
 
     /// Takes the last good generation out of those kept.

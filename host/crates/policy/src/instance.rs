@@ -69,12 +69,15 @@ impl<S: Slot> Instance<S> {
         match S::ask(&self.guest, &mut self.store, question) {
             Ok(Ok(verdict)) => match S::check(question, &verdict) {
                 Ok(()) => Ok(verdict),
-                Err(message) => Err(Failure { kind: FailureKind::OutOfBounds, message, instance_lost: false }),
+                Err(message) => {
+                    Err(Failure { kind: FailureKind::OutOfBounds, message, instance_lost: false, is_borne: false })
+                }
             },
             Ok(Err(error)) => Err(Failure {
                 kind: FailureKind::PolicyError,
                 message: bounded(&words(error), MESSAGE_MAX_BYTES),
                 instance_lost: false,
+                is_borne: false,
             }),
             Err(error) => Err(failure(&self.store, &error)),
         }
@@ -135,5 +138,5 @@ fn failure(store: &Store<Sandbox>, error: &wasmtime::Error) -> Failure {
     if let Some(frames) = frames.filter(|frames| !frames.is_empty()) {
         message = format!("{message} [in {}]", frames.join(" < "));
     }
-    Failure { kind, message: bounded(&message, MESSAGE_MAX_BYTES), instance_lost: true }
+    Failure { kind, message: bounded(&message, MESSAGE_MAX_BYTES), instance_lost: true, is_borne: false }
 }

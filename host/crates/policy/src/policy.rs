@@ -116,7 +116,7 @@ impl<S: Slot> Policy<S> {
     }
 
     /// As [`Policy::load`], of what is not the newest: a good one that was kept elsewhere. Then the last load's error stays.
-    /// As the last good one it does not take the place of another; as an undo it does, and what served is not kept.
+    /// As the last good one it does not take the place of another, nor of what was taken away by [`Policy::unload`]; as an undo it does, and what served is not kept.
     ///
     /// # Errors
     /// As [`Policy::load`].
@@ -175,6 +175,7 @@ impl<S: Slot> Policy<S> {
         if let Some(active) = self.activate(&mut history, None, Standing::Newest) {
             history.keep(active);
         }
+        history.is_taken_away = true;
         *lock(&self.last_load_error) = None;
     }
 
@@ -234,6 +235,9 @@ impl<S: Slot> Policy<S> {
         if let Some(quarantined) = history.quarantine_of(&digest) {
             return Err(LoadError::Quarantined(quarantined.why.clone()));
         }
+        if standing == Standing::LastGood && history.is_taken_away {
+            return Err(LoadError::Unreadable("what was loaded last was taken away meanwhile".to_owned()));
+        }
         // A last good one is for a slot that nothing serves: who loaded another one meanwhile wants that.
         let stays = |active: &&Arc<Active<S>>| standing == Standing::LastGood || active.generation.digest == digest;
         if let Some(active) = self.active.load().as_ref().filter(stays) {
@@ -272,6 +276,7 @@ impl<S: Slot> Policy<S> {
         if active.is_none() && next.is_none() {
             return None;
         }
+        history.is_taken_away &= next.is_none();
         history.number += 1;
         history.since_ms = unix_ms();
         let number = history.number;

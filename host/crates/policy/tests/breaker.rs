@@ -7,7 +7,7 @@ mod guest;
 use guest::{Guest, pick, questions};
 use pointwork_policy::target::{Choice, Question};
 use pointwork_policy::{
-    Breaker, By, Digest, Engine, FailureKind, LoadError, Policy, SlotLimits, Target, Trip, UndoError,
+    Breaker, By, Digest, Engine, FailureKind, LoadError, Policy, SlotLimits, Standing, Target, Trip, UndoError,
 };
 use std::sync::{Arc, Mutex};
 
@@ -105,6 +105,20 @@ fn the_one_too_many_is_answered_and_the_last_good_generation_is_back() {
         (told[0].digest, told[0].kind, told[0].serves, &told[0].arm),
         (bad, FailureKind::Trap, Some(good), &None)
     );
+}
+
+#[test]
+fn a_trip_goes_to_none_but_those_that_may_be_kept() {
+    let bench = Bench::new();
+    let [first, undone, _] = [0, 1, 2].map(|index| bench.load(index));
+    bench.policy.keep_only(&[first]);
+    assert_eq!(bench.policy.status().kept.iter().map(|kept| kept.digest).collect::<Vec<_>>(), [first], "not {undone}");
+    bench.trip();
+    assert_eq!(bench.answers(), Some(0));
+    bench.policy.keep_only(&[]);
+    assert!(bench.policy.status().kept[0].tripped, "it is shown still");
+    bench.trip();
+    assert_eq!(bench.answers(), None);
 }
 
 #[test]
@@ -242,4 +256,57 @@ fn generations_kept_aside_are_not_in_use_and_nothing_else_is_kept() {
     }
     bench.load(7);
     assert_eq!(bench.policy.status().kept.len(), 3);
+}
+
+#[test]
+fn a_last_good_one_does_not_bring_back_what_was_taken_away() {
+    let bench = Bench::new();
+    let good = bench.load(0);
+    bench.policy.unload();
+    let last_good = || bench.policy.load_as(&moody(0).wasm(), "{}", Standing::LastGood);
+    assert_eq!((last_good().unwrap_err().kind(), bench.answers()), ("unreadable", None));
+    bench.load(1);
+    bench.trip();
+    assert_eq!(bench.answers(), Some(0), "a trip does");
+    bench.trip();
+    bench.policy.retry(&good);
+    assert_eq!((last_good().unwrap().changed, bench.answers()), (true, Some(0)));
+}
+
+/// More than a decision's deadline, and less than a set-up may take.
+const SLOW: &str = "(local $left i32) (local.set $left (i32.const 30000000))
+    (loop $again (br_if $again (local.tee $left (i32.sub (local.get $left) (i32.const 1)))))
+    i32.const 128 i32.const 0 i32.store i32.const 128";
+
+#[test]
+fn a_slow_set_up_is_no_fault() {
+    let trips = Arc::<Mutex<Vec<Trip>>>::default();
+    let told = trips.clone();
+    // One instance is warm, and a failed question loses it.
+    let policy =
+        Policy::<Target>::new(&Engine::new().unwrap(), SlotLimits { instances_max: 1, ..SlotLimits::default() })
+            .with_breaker(Breaker { failures_max: 2, window_ms: 1_000 })
+            .with_hook(Arc::new(move |trip| told.lock().unwrap().push(trip.clone())));
+    policy.load(&moody(0).configure(SLOW).wasm(), "{}").unwrap();
+    policy.set_arm("arm".into(), policy.prepare(&moody(1).configure(SLOW).wasm(), "{}").unwrap()).unwrap();
+    for arm in [None, Some("arm")] {
+        let decide = |now_ms: u64, is_bad: bool| policy.decide_by(arm, &question(now_ms, is_bad), || NATIVE).by;
+        let mut late = 0;
+        for round in 0..100 {
+            // The one failure that is borne; until there is another instance, decisions have none in time.
+            let now_ms = round * 10_000;
+            assert_eq!(decide(now_ms, true), By::Native { reason: Some(FailureKind::Trap) });
+            loop {
+                match decide(now_ms, false) {
+                    By::Native { reason: Some(FailureKind::Instantiate) } => late += 1,
+                    By::Wasm { .. } => break,
+                    other => panic!("{arm:?}: {other:?}"),
+                }
+            }
+            if late > 0 {
+                break;
+            }
+        }
+        assert!(late > 0 && trips.lock().unwrap().is_empty(), "{arm:?}: {late} {trips:?}");
+    }
 }

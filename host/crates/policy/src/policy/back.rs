@@ -28,6 +28,11 @@ impl<S: Slot> Policy<S> {
         Ok(LoadReport { changed: true, generation: history.number, digest, info })
     }
 
+    /// Where others say what served well before: a trip and an undo go to none but these.
+    pub fn keep_only(&self, digests: &[Digest]) {
+        lock(&self.history).keep_only(digests);
+    }
+
     /// No load takes this digest until [`Policy::retry`]. If it serves, the last good generation does from now on, or the
     /// native rule: then the answer is true.
     pub fn quarantine(&self, digest: Digest, why: &str) -> bool {
@@ -67,6 +72,11 @@ impl<S: Slot> Policy<S> {
             history.keep(bad);
         }
         digest
+    }
+
+    /// Whether the native rule serves because what was loaded last was taken away.
+    pub fn is_taken_away(&self) -> bool {
+        lock(&self.history).is_taken_away
     }
 
     /// Digests that were undone since the last switch, oldest first.

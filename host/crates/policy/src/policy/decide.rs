@@ -105,7 +105,7 @@ impl<S: Slot> Policy<S> {
         let kind = failure.kind;
         self.counters.count_failure(kind);
         active.generation.log.failure(kind.as_str(), &failure.message, now_ms, id);
-        if active.failures.note(now_ms, &self.breaker) {
+        if !failure.is_borne && active.failures.note(now_ms, &self.breaker) {
             self.trip(active, &failure, now_ms);
         }
         *lock(&self.last_failure) = Some(DecisionFailure::new(failure, now_ms, active.number));
