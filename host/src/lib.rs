@@ -8,6 +8,7 @@
 pub mod admin;
 pub mod admin_client;
 pub mod auth;
+mod caught;
 pub mod cli;
 mod clock;
 pub mod cluster;

@@ -7,6 +7,7 @@ use std::{path::Path, sync::Arc};
 use pointwork::{
     config::{PolicyConfig, RpcConfig},
     policies::{NotRetried, Policies},
+    policy_dir::PolicyDir,
 };
 use pointwork_core::decision::Choice;
 use pointwork_policy::{Digest, SlotName, SlotStatus};
@@ -180,4 +181,73 @@ fn what_is_kept_is_bounded_and_what_is_corrupt_is_passed_over() {
     let last = policies(Some(dir.path()));
     last.load_at_start(SLOT, b"no wasm", "{}");
     assert_eq!(status(&last).source, "native");
+}
+
+#[test]
+fn what_was_taken_away_stays_away() {
+    let dir = tempfile::tempdir().unwrap();
+    let module = built::policy("target-first").unwrap();
+    let policies = policies(Some(dir.path()));
+    policies.load(SLOT, &module, "{}");
+    policies.unload(SLOT);
+    assert!(!policies.load_last_good(SLOT), "it is no trip that left nothing");
+    assert_eq!(status(&policies).digest, None);
+    policies.load(SLOT, &module, "{}");
+    assert_eq!(name(&policies).as_deref(), Some("target-first"));
+    trip(&policies);
+    assert_eq!(name(&policies).as_deref(), Some("target-first"), "a trip goes back to it");
+}
+
+/// As a ConfigMap: `..data` is a link to a folder of its own, and each file a link into it.
+fn flip(dir: &Path, number: u32, files: &[(&str, &[u8])]) {
+    let folder = dir.join(format!("..{number}"));
+    std::fs::create_dir(&folder).unwrap();
+    for (name, content) in files {
+        std::fs::write(folder.join(name), content).unwrap();
+    }
+    std::os::unix::fs::symlink(&folder, dir.join("..next")).unwrap();
+    std::fs::rename(dir.join("..next"), dir.join("..data")).unwrap();
+    for (name, _) in files.iter().filter(|(name, _)| !dir.join(name).exists()) {
+        std::os::unix::fs::symlink(Path::new("..data").join(name), dir.join(name)).unwrap();
+    }
+}
+
+/// Slots are looked at in order, target first: once presence has what a flip brought, the target's files were looked at too.
+fn until_presence(policies: &Policies, name: &str) {
+    for _ in 0..2_000 {
+        if policies.slot_status(SlotName::Presence).info.is_some_and(|info| info.name == name) {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("presence is not served by {name}");
+}
+
+#[test]
+fn an_undo_holds_while_the_files_hold_the_same_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second) = (built::policy("target-first").unwrap(), built::policy("target-least-loaded").unwrap());
+    let (seed, tolerant) = (built::policy("presence-seed").unwrap(), built::policy("presence-tolerant").unwrap());
+    let settings = PolicyConfig { dir: Some(dir.path().to_path_buf()), ..PolicyConfig::default() };
+    let policies = policies(None);
+    flip(dir.path(), 1, &[("target.wasm", &first), ("presence.wasm", &seed)]);
+    let files = PolicyDir::open(&settings, policies.clone()).unwrap();
+    flip(dir.path(), 2, &[("target.wasm", &second), ("presence.wasm", &tolerant)]);
+    until_presence(&policies, "presence-tolerant");
+    let undone = status(&policies).digest.unwrap();
+    assert_eq!(name(&policies).as_deref(), Some("target-least-loaded"));
+    policies.undo(SLOT).unwrap();
+    flip(dir.path(), 3, &[("target.wasm", &second), ("presence.wasm", &seed)]);
+    until_presence(&policies, "presence-seed");
+    assert_eq!((name(&policies).as_deref(), status(&policies).undone), (Some("target-first"), true));
+    assert!(policies.retry(SLOT, &undone));
+    files.reloads().reload(SLOT, undone);
+    assert_eq!(status(&policies).digest, Some(undone), "the operator says so");
+    policies.undo(SLOT).unwrap();
+    flip(dir.path(), 4, &[("target.wasm", &first), ("presence.wasm", &tolerant)]);
+    until_presence(&policies, "presence-tolerant");
+    flip(dir.path(), 5, &[("target.wasm", &second), ("presence.wasm", &seed)]);
+    until_presence(&policies, "presence-seed");
+    assert_eq!(name(&policies).as_deref(), Some("target-least-loaded"), "put there anew, after others");
+    files.close();
 }

@@ -63,6 +63,9 @@ impl Policies {
     /// The newest good one of those kept that is allowed and can be loaded.
     pub(super) fn load_kept(&self, slot: SlotName, standing: Standing) -> Option<LoadReport> {
         let dir = self.state_of(slot)?;
+        if standing == Standing::LastGood && each!(self, slot, |policy| policy.is_taken_away()) {
+            return None;
+        }
         let status = self.slot_status(slot);
         let undone = self.undone(slot);
         let is_allowed = |digest: &Digest| {
@@ -81,7 +84,7 @@ impl Policies {
     }
 
     /// What the operator went back from, and did not load again.
-    pub(super) fn undone(&self, slot: SlotName) -> Vec<Digest> {
+    pub(crate) fn undone(&self, slot: SlotName) -> Vec<Digest> {
         let mut undone = each!(self, slot, |policy| policy.undone());
         undone.extend(self.state_of(slot).map(|dir| dir.state().undone).unwrap_or_default());
         undone
