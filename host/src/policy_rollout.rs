@@ -85,6 +85,9 @@ pub fn retry(
     if let Some(only_here) = only_here(slot, &pushed) {
         return Ok(only_here);
     }
+    if pushed["arms"] == true {
+        return Ok(format!("{slot}: arms of {} are asked again at this host\n", self::digest(&pushed["digest"])));
+    }
     if pushed["pushed_ms"].is_null() {
         return Ok(format!("{slot}: {digest} may be pushed again; its module is not stored any more\n"));
     }
@@ -153,7 +156,8 @@ pub fn status(client: &AdminClient, slot: Option<SlotName>, as_json: bool) -> an
 fn describe(policy: &Value) -> String {
     let mut lines = vec![format!("{}: {}", words(&policy["slot"]), standing(policy))];
     if policy["fresh"] == false {
-        lines.push("  as it was seen last: Redis does not answer now".to_owned());
+        let why = if policy["trouble"].is_string() { "the pointer cannot be read" } else { "Redis does not answer" };
+        lines.push(format!("  as it was seen last: {why} now"));
     }
     if policy["trouble"].is_string() {
         lines.push(format!("  trouble  {}", words(&policy["trouble"])));
@@ -202,6 +206,9 @@ fn of_replica(replica: &Value) -> String {
 }
 
 fn standing(policy: &Value) -> &'static str {
+    if policy["trouble"].is_string() {
+        return "its pointer cannot be read";
+    }
     match (policy["converged"].as_bool(), policy["pending"].is_object()) {
         (Some(_), true) => "being pushed",
         (Some(true), _) => "converged",
@@ -362,6 +369,17 @@ mod tests {
         let mut bad = policy("c", 9, true, json!({}));
         bad["pointer"]["quarantined"] = json!([{ "digest": "d", "why": "traps" }]);
         assert!(wanted(false).end(&bad).unwrap_err().to_string().contains("quarantine"));
+    }
+
+    #[test]
+    fn a_pointer_that_cannot_be_read_is_told() {
+        let mut policy = policy("d", 6, false, json!({}));
+        policy["slot"] = json!("settle");
+        assert_eq!(standing(&policy), "not converged");
+        (policy["trouble"], policy["fresh"]) = (json!("another kind of value"), json!(false));
+        assert_eq!(standing(&policy), "its pointer cannot be read");
+        let told = describe(&policy);
+        assert!(told.contains("trouble  another kind of value") && !told.contains("does not answer"), "{told}");
     }
 
     #[test]

@@ -53,7 +53,7 @@ struct Push {
 }
 
 /// The body is the module, its configuration `?config=` or the header. 202 when every replica is about to prepare it:
-/// `{digest, version, pushed_ms, changed}`.
+/// `{digest, version, pushed_ms, changed, arms}`.
 async fn push(
     State(admin): State<Arc<Admin>>,
     Path(slot): Path<String>,
@@ -158,7 +158,7 @@ fn answer(changed: Result<Changed, RolloutError>) -> Response {
 fn failed(error: &RolloutError) -> Response {
     let status = match error {
         RolloutError::Store(_) | RolloutError::Raced => StatusCode::SERVICE_UNAVAILABLE,
-        RolloutError::NoModule(_) | RolloutError::Native => StatusCode::NOT_FOUND,
+        RolloutError::NoModule(_) | RolloutError::Native | RolloutError::Lost(_) => StatusCode::NOT_FOUND,
         RolloutError::Directory | RolloutError::Push(_) | RolloutError::Undo(_) | RolloutError::Retry(_) => {
             StatusCode::CONFLICT
         }

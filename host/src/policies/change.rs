@@ -189,6 +189,11 @@ impl Policies {
         Ok(report)
     }
 
+    /// Where the cluster says what served well before: a trip and an undo here go to none but these.
+    pub(crate) fn keep_only(&self, slot: SlotName, digests: &[Digest]) {
+        each!(self, slot, |policy| policy.keep_only(digests));
+    }
+
     /// No load takes this digest from now on; true when it served and does no more.
     pub fn quarantine(&self, slot: SlotName, digest: Digest, why: &str) -> bool {
         tracing::warn!(%slot, %digest, "policy quarantined: {why}");

@@ -141,7 +141,16 @@ impl Shared {
                 }
             }
         }
-        lock(self.place(slot)).prune();
+        let mut place = lock(self.place(slot));
+        place.prune();
+        let is_in_step = place.follower.is_in_step();
+        drop(place);
+        if is_in_step {
+            // What an operator went back from is in no history: the breaker must not lead to it.
+            let former = read.document.history.iter().flatten();
+            let former: Vec<EngineDigest> = former.filter_map(|digest| digest.parse().ok()).collect();
+            self.policies.keep_only(slot, &former);
+        }
         is_due
     }
 

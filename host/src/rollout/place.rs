@@ -60,6 +60,13 @@ impl Place {
         self.follower.report()
     }
 
+    /// What [`Place::report`] would give, for whoever looks on: what the breaker took back is news for the machine between its
+    /// steps alone, or a digest that is freed there goes back into quarantine.
+    pub(super) fn shown_report(&self, status: &SlotStatus) -> Report {
+        let serving = status.digest.map(|digest| Digest::from(digest.to_string()));
+        Report { serving, generation: status.generation, ..self.follower.report() }
+    }
+
     /// Drops the bytes that nobody will want.
     pub(super) fn prune(&mut self) {
         let wanted = self.follower.wanted();
@@ -80,10 +87,35 @@ impl Place {
             return Some("policy: what serves in the cluster was not read yet".to_owned());
         };
         let current = shown.document.current.as_deref().unwrap_or("the native rule");
+        if self.follower.is_in_step() {
+            return Some(format!("policy {slot}: the other replicas have not said yet what they serve"));
+        }
         let error = self.follower.report().error.filter(|error| &*error.digest == current);
         Some(match error {
             Some(error) => format!("policy {slot}: {current} cannot be prepared: {}: {}", error.kind, error.message),
             None => format!("policy {slot}: {current} is being prepared"),
         })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use pointwork_core::rollout::{Seen, Step};
+
+    use super::*;
+    use crate::config::{PolicyConfig, RpcConfig};
+    use crate::policies::Policies;
+
+    #[test]
+    fn a_look_brings_the_machine_nothing() {
+        let slot = SlotName::Target;
+        let policies = Policies::new(&PolicyConfig::default(), &RpcConfig::default()).unwrap();
+        policies.quarantine(slot, pointwork_policy::Digest::of_generation(b"bad", "{}"), "traps");
+        let mut place = Place::new("me".into(), 1_000);
+        assert_eq!(place.shown_report(&policies.slot_status(slot)), Report::default());
+        assert_eq!(place.follower.step(&Seen::default()), None, "it was in quarantine, and may be about to be freed");
+        place.update(&policies.slot_status(slot));
+        assert!(matches!(place.follower.step(&Seen::default()), Some(Step::Write(_))));
     }
 }

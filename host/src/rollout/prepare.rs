@@ -4,11 +4,12 @@ use std::sync::{Arc, Weak, mpsc};
 use std::thread;
 
 use pointwork_core::rollout::Digest;
-use pointwork_policy::SlotName;
+use pointwork_policy::{LoadError, SlotName};
+use socketioxide_redis_streams::transport::TransportError;
 
 use super::store::{Module, StoreError};
 use super::{Shared, codec};
-use crate::lock::lock;
+use crate::{caught::caught, lock::lock};
 
 /// One policy to prepare. There is at most one of each slot.
 pub(super) struct Job {
@@ -27,17 +28,19 @@ fn work(shared: &Weak<Shared>, jobs: &mpsc::Receiver<Job>) {
     while let Ok(job) = jobs.recv() {
         let Some(shared) = shared.upgrade() else { return };
         let Job { slot, digest, module } = job;
-        let prepared = shared.policies.prepare(slot, &module.wasm, &module.config);
+        let prepared = caught(|| shared.policies.prepare(slot, &module.wasm, &module.config));
+        let refusal = |error: LoadError| (error.kind(), error.to_string());
+        let prepared = prepared.map_or_else(|panic| Err(("panic", panic)), |prepared| prepared.map_err(refusal));
         let mut place = lock(shared.place(slot));
         match prepared {
             Ok(policy) => {
                 place.held.insert(digest.clone(), policy);
                 place.follower.prepared(&digest);
             }
-            Err(error) => {
-                tracing::warn!(%slot, %digest, kind = error.kind(), %error, "a policy of the cluster cannot be prepared here");
+            Err((kind, error)) => {
+                tracing::warn!(%slot, %digest, kind, %error, "a policy of the cluster cannot be prepared here");
                 let now_ms = place.now_ms;
-                place.follower.refused(&digest, error.kind(), &codec::bounded(&error.to_string()), now_ms);
+                place.follower.refused(&digest, kind, &codec::bounded(&error), now_ms);
             }
         }
         drop(place);
@@ -68,7 +71,12 @@ impl Shared {
                     Err(_) => "the thread that prepares policies is gone".to_owned(),
                 }
             }
-            Err(Unfetched::Store(StoreError::Away(_))) => return place.follower.postponed(&digest),
+            Err(Unfetched::Store(StoreError::Away(error))) if is_passing(&error) => {
+                let wait_ms = place.follower.postponed(&digest, "unreadable", &error.to_string(), now_ms);
+                drop(place);
+                tracing::warn!(%slot, %digest, %error, wait_ms, "the module of a policy cannot be had from Redis, and is asked for again");
+                return;
+            }
             Err(error) => error.to_string(),
         };
         place.follower.refused(&digest, "unreadable", &problem, now_ms);
@@ -83,6 +91,11 @@ impl Shared {
         let found = pointwork_policy::Digest::of_generation(&module.wasm, &module.config);
         if *found.to_string() == **digest { Ok(module) } else { Err(Unfetched::Other(found.to_string())) }
     }
+}
+
+/// Whether the same question may be answered a while later; a refusal stays one.
+fn is_passing(error: &TransportError) -> bool {
+    matches!(error, TransportError::Disconnected(_) | TransportError::Timeout | TransportError::Closed)
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -24,7 +24,7 @@ pub struct SlotRollout {
     pub replicas: BTreeMap<String, Value>,
     /// What is shared: `{version, current, since_ms, history, quarantined}`.
     pub pointer: Value,
-    /// Whether Redis answered when it was asked last.
+    /// Whether Redis answered when it was asked last, with a pointer that can be read.
     pub fresh: bool,
     /// Why the pointer cannot be read.
     pub trouble: Option<String>,
@@ -41,8 +41,8 @@ impl Rollouts {
 impl Shared {
     fn slot_status(&self, slot: SlotName) -> SlotRollout {
         let statuses = self.policies.status();
-        let mut place = lock(self.place(slot));
-        let own = statuses.iter().find(|status| status.slot == slot).map(|status| place.report(status));
+        let place = lock(self.place(slot));
+        let own = statuses.iter().find(|status| status.slot == slot).map(|status| place.shown_report(status));
         let trouble = place.trouble.clone();
         let shown = place.shown.clone();
         drop(place);
@@ -64,14 +64,15 @@ impl Shared {
         let serves = |report: &Option<(u64, Report)>| {
             report.as_ref().is_some_and(|(_, report)| report.serving == document.current)
         };
-        let converged = shown.is_some()
+        let converged = trouble.is_none()
+            && shown.is_some()
             && document.pending.is_none()
             && reports.values().all(|(report, is_live)| !is_live || serves(report));
         let replicas = reports
             .iter()
             .map(|(uid, (report, is_live))| (uid.to_string(), replica(report.as_ref(), *is_live, *uid == self.me)));
         let DocumentParts { pending, failed, pointer } = parts(&document);
-        let fresh = shown.is_some() && !self.is_away.load(std::sync::atomic::Ordering::Relaxed);
+        let fresh = trouble.is_none() && shown.is_some() && !self.is_away.load(std::sync::atomic::Ordering::Relaxed);
         SlotRollout { converged, pending, failed, replicas: replicas.collect(), pointer, fresh, trouble }
     }
 }

@@ -6,11 +6,14 @@ use pointwork_policy::SlotName;
 use super::store::{Module, Read, StoreError};
 use super::{Rollouts, Shared};
 use crate::lock::lock;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How often a change is tried again because another was faster.
 const TRIES_MAX: usize = 8;
+/// How often an undo looks anew where it would go back to.
+const UNDO_LOOKS_MAX: usize = 3;
 /// How long it is waited for replicas to fill an emptied Redis again, each time.
 const RESTORE_WAIT: Duration = Duration::from_millis(250);
 
@@ -42,6 +45,9 @@ pub enum RolloutError {
         "there is no module {0} of this slot: it is kept while it serves, may be gone back to, or is in quarantine"
     )]
     NoModule(String),
+    /// What served before is neither in Redis nor at the replica that was asked.
+    #[error("the module {0} that an undo would go back to is not stored any more, nor here: push what is to serve")]
+    Lost(String),
     /// Nothing was pushed.
     #[error("the native rule serves this slot: there is no module")]
     Native,
@@ -61,6 +67,8 @@ pub struct Changed {
     pub pushed_ms: Option<u64>,
     /// False when it was so already.
     pub changed: bool,
+    /// It concerns arms of this digest on the replica that was asked, and nothing that is shared.
+    pub arms: bool,
 }
 
 /// The document that a change makes, of what is there, the store's clock, and whether the module in question is stored; `None`: it is
@@ -80,16 +88,23 @@ impl Rollouts {
         shared.change(slot, &digest, Some(&module), &push).await
     }
 
-    /// Back to what served before, at once; a push under way ends.
+    /// Ends a push under way; without one, back to what served before, at once.
     ///
     /// # Errors
     /// See [`RolloutError`].
     pub async fn undo(&self, slot: SlotName) -> Result<Changed, RolloutError> {
-        let undo = |document: &Document, now_ms: u64, _: bool| Ok(Some(document.undo(now_ms)?));
-        self.shared()?.change(slot, &Digest::from(""), None, &undo).await
+        let shared = self.shared()?;
+        for _ in 1..UNDO_LOOKS_MAX {
+            match shared.undo(slot).await {
+                Err(RolloutError::Raced) => {}
+                undone => return undone,
+            }
+        }
+        shared.undo(slot).await
     }
 
-    /// Takes a digest out of quarantine on every replica, and pushes it again if its module is still stored.
+    /// Takes a digest out of quarantine on every replica, and pushes it again if its module is still stored. One that is in none, but
+    /// of whose arms some have tripped here, is asked again here.
     ///
     /// # Errors
     /// See [`RolloutError`].
@@ -98,6 +113,12 @@ impl Rollouts {
         let (_, read, _) = shared.store.read(slot, "").await?;
         let known = read.document.quarantined.iter().map(|quarantined| &quarantined.digest);
         let digest = resolve(known, digest);
+        if read.document.quarantine_of(&digest).is_none()
+            && let Some(digest) = shared.retry_arms(slot, &digest)
+        {
+            let unchanged = changed(&read.document, true);
+            return Ok(Changed { digest: Some(digest), pushed_ms: None, arms: true, ..unchanged });
+        }
         let retry = |document: &Document, now_ms: u64, is_stored: bool| {
             Ok(Some(document.retry(&digest, is_stored, force, now_ms)?))
         };
@@ -151,6 +172,38 @@ impl Shared {
         Err(RolloutError::Raced)
     }
 
+    /// One undo of what the document names now; raced when it names another one by then.
+    async fn undo(&self, slot: SlotName) -> Result<Changed, RolloutError> {
+        let (_, read, _) = self.store.read(slot, "").await?;
+        let back_to = read.document.undoes_to().cloned();
+        let digest = back_to.clone().unwrap_or_else(|| Digest::from(""));
+        let undo = |document: &Document, now_ms: u64, is_stored: bool| {
+            let next = document.undo(now_ms)?;
+            if document.undoes_to() != back_to.as_ref() {
+                return Err(RolloutError::Raced);
+            }
+            // What is kept here is put back into the store once it serves.
+            if back_to.is_some() && !is_stored && !lock(self.place(slot)).modules.contains_key(&digest) {
+                return Err(RolloutError::Lost(digest.to_string()));
+            }
+            Ok(Some(next))
+        };
+        self.change(slot, &digest, None, &undo).await
+    }
+
+    /// Tripped arms of a digest, or of the one that begins so, are asked again; gives it whole.
+    fn retry_arms(&self, slot: SlotName, given: &str) -> Option<String> {
+        let arms = self.policies.slot_status(slot).arms;
+        let tripped: BTreeMap<_, _> = arms
+            .iter()
+            .filter(|arm| arm.tripped)
+            .map(|arm| (Digest::from(arm.digest.to_string()), arm.digest))
+            .collect();
+        let digest = resolve(tripped.keys(), given);
+        let is_retried = self.policies.retry(slot, tripped.get(&digest)?);
+        is_retried.then(|| digest.to_string())
+    }
+
     async fn write_change(
         &self,
         slot: SlotName,
@@ -184,5 +237,6 @@ fn changed(document: &Document, changed: bool) -> Changed {
         version: document.version,
         pushed_ms: pending.map(|pending| pending.pushed_ms),
         changed,
+        arms: false,
     }
 }

@@ -49,7 +49,7 @@ pub struct Failed {
     pub pushed_ms: u64,
     /// Where it failed; the first of those that did not answer.
     pub replica: Option<Uid>,
-    /// The kind of a load error, or `timeout`, `undone`, `quarantined`.
+    /// The kind of a load error, or `panic`, `timeout`, `undone`, `quarantined`.
     pub kind: String,
     /// For the operator.
     pub message: String,
@@ -81,7 +81,7 @@ pub enum PushRefused {
     Quarantined(Quarantined),
 }
 
-/// Why nothing is undone: nothing served before.
+/// Why nothing is undone: nothing is pushed, and nothing served before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("nothing served before that could be gone back to")]
 pub struct NothingToUndo;
@@ -118,16 +118,24 @@ impl Document {
         Ok(Some(Self { pending, ..self.next() }))
     }
 
-    /// Back to what served before what serves now; a push under way ends by it.
+    /// Ends the push under way, and what serves goes on serving; without one, back to what served before what serves now.
     ///
     /// # Errors
-    /// When nothing did.
+    /// When nothing is pushed and nothing did.
     pub fn undo(&self, now_ms: u64) -> Result<Self, NothingToUndo> {
+        if self.pending.is_some() {
+            return Ok(self.fail(None, "undone", "an operator ended it", now_ms));
+        }
         if self.history.is_empty() {
             return Err(NothingToUndo);
         }
-        let ended = self.end_pending("undone", "an operator went back to what served before", None, now_ms);
-        Ok(ended.back(now_ms))
+        Ok(self.back(now_ms))
+    }
+
+    /// The generation that an undo would go back to; `None`: it would end a push, or go back to the native rule, or nowhere.
+    #[must_use]
+    pub fn undoes_to(&self) -> Option<&Digest> {
+        if self.pending.is_some() { None } else { self.history.first()?.as_ref() }
     }
 
     /// Takes a digest out of quarantine and pushes it again, if its module is still in the store; else it can be pushed anew.
@@ -289,9 +297,17 @@ mod tests {
 
     #[test]
     fn an_undo_ends_a_push_and_says_so() {
-        let undone = pushed(&served(&["a", "b"]), "c").undo(50).unwrap();
-        assert_eq!((undone.current.as_deref(), &undone.pending), (Some("a"), &None));
-        assert_eq!(undone.failed.unwrap().kind, "undone");
+        let pushed_over = pushed(&served(&["a", "b"]), "c");
+        let undone = pushed_over.undo(50).unwrap();
+        assert_eq!(
+            (undone.current.as_deref(), &undone.pending, undone.since_ms),
+            (Some("b"), &None, pushed_over.since_ms)
+        );
+        assert_eq!(undone.failed.as_ref().unwrap().kind, "undone");
+        assert_eq!((pushed_over.undoes_to(), undone.undoes_to().map(AsRef::as_ref)), (None, Some("a")));
+        assert_eq!(undone.undo(51).unwrap().current.as_deref(), Some("a"), "a second one goes back");
+        let first = pushed(&Document::default(), "a").undo(50).unwrap();
+        assert_eq!((first.current, first.pending), (None, None), "the first push too can be ended");
     }
 
     #[test]

@@ -6,6 +6,10 @@ use super::{Digest, Document, Pending, Report, ReportError, Seen, Uid};
 
 /// After how long a generation that was to serve and could not be prepared is tried again, in milliseconds.
 const RETRY_MS: u64 = 10_000;
+/// After how long a module that could not be fetched is asked for again; doubled each time, up to [`RETRY_MS`].
+const POSTPONED_MS: u64 = 1_000;
+/// In so many milliseconds who follows the pointers has reported: they look once a second.
+const REPORTS_MS: u64 = 3_000;
 
 /// What is to be done next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +47,8 @@ pub struct Follower {
     preparing: Option<Digest>,
     /// Of what was pushed, and of what is to serve.
     errors: BTreeMap<Digest, OwnError>,
+    /// What could not be fetched.
+    postponed: BTreeMap<Digest, Postponed>,
     /// The breaker's news, until the document has it.
     tripped: BTreeMap<Digest, String>,
     /// What the engine refuses to load.
@@ -53,6 +59,10 @@ pub struct Follower {
     known: Document,
     /// The push that was seen last.
     push: Option<Pending>,
+    /// Since when it is under way, by a clock that may have been set back since it was made.
+    push_since_ms: u64,
+    /// Since when there is no document, as far as is known of all.
+    empty_since_ms: Option<u64>,
     is_in_step: bool,
     was_in_step: bool,
 }
@@ -62,6 +72,13 @@ struct OwnError {
     error: ReportError,
     push: Option<u64>,
     at_ms: u64,
+}
+
+#[derive(Debug)]
+struct Postponed {
+    error: ReportError,
+    at_ms: u64,
+    wait_ms: u64,
 }
 
 /// What a replica said of a push.
@@ -83,11 +100,14 @@ impl Follower {
             prepared: BTreeSet::new(),
             preparing: None,
             errors: BTreeMap::new(),
+            postponed: BTreeMap::new(),
             tripped: BTreeMap::new(),
             quarantined: BTreeSet::new(),
             kept: BTreeSet::new(),
             known: Document::default(),
             push: None,
+            push_since_ms: 0,
+            empty_since_ms: None,
             is_in_step: false,
             was_in_step: false,
         }
@@ -109,20 +129,28 @@ impl Follower {
         self.end_preparing(digest);
         self.prepared.insert(digest.clone());
         self.errors.remove(digest);
+        self.postponed.remove(digest);
     }
 
     /// [`Step::Prepare`] or [`Step::Switch`] did not go well; `kind` as the engine names it.
     pub fn refused(&mut self, digest: &Digest, kind: &str, message: &str, now_ms: u64) {
         self.end_preparing(digest);
         self.prepared.remove(digest);
+        self.postponed.remove(digest);
         let push = self.push.as_ref().filter(|push| push.digest == *digest).map(|push| push.pushed_ms);
         let error = ReportError { digest: digest.clone(), kind: kind.to_owned(), message: message.to_owned() };
         self.errors.insert(digest.clone(), OwnError { error, push, at_ms: now_ms });
     }
 
-    /// [`Step::Prepare`] came to nothing because the store is away: it is tried again.
-    pub fn postponed(&mut self, digest: &Digest) {
+    /// [`Step::Prepare`] came to nothing because the store did not give the module: it is asked for again a while later, in as many
+    /// milliseconds as the answer says. A push does not fail by it before its time is up.
+    pub fn postponed(&mut self, digest: &Digest, kind: &str, message: &str, now_ms: u64) -> u64 {
         self.end_preparing(digest);
+        let former_ms = self.postponed.get(digest).map(|postponed| postponed.wait_ms);
+        let wait_ms = former_ms.map_or(POSTPONED_MS, |former_ms| (2 * former_ms).min(RETRY_MS));
+        let error = ReportError { digest: digest.clone(), kind: kind.to_owned(), message: message.to_owned() };
+        self.postponed.insert(digest.clone(), Postponed { error, at_ms: now_ms, wait_ms });
+        wait_ms
     }
 
     /// Whether the engine is known to refuse a digest.
@@ -161,7 +189,8 @@ impl Follower {
     pub fn wanted(&self) -> BTreeSet<Digest> {
         let former = self.known.history.iter().flatten().chain(&self.known.current);
         let pending = self.push.iter().map(|push| &push.digest);
-        former.chain(&self.serving).chain(pending).chain(&self.preparing).cloned().collect()
+        let prepared = self.preparing.iter().chain(&self.prepared);
+        former.chain(&self.serving).chain(pending).chain(prepared).cloned().collect()
     }
 
     /// The bytes of these are not here any more.
@@ -174,28 +203,31 @@ impl Follower {
     pub fn report(&self) -> Report {
         let prepared = self.push.as_ref().map(|push| &push.digest).filter(|digest| self.has_ready(digest));
         // One of a push is waited for.
-        let error = self.errors.values().max_by_key(|own| own.push.is_some());
+        let error = self.errors.values().max_by_key(|own| own.push.is_some()).map(|own| &own.error);
+        // What is pushed may come yet, and must not be taken for failed.
+        let is_pushed = |digest: &Digest| self.push.as_ref().is_some_and(|push| push.digest == *digest);
+        let late = self.postponed.values().map(|late| &late.error).find(|error| !is_pushed(&error.digest));
         Report {
             serving: self.serving.clone(),
             generation: self.generation,
             push: self.push.as_ref().map(|push| push.pushed_ms),
             prepared: prepared.cloned(),
-            error: error.map(|own| own.error.clone()),
+            error: error.or(late).cloned(),
         }
     }
 
     /// The next step; `None`: nothing to do until something changes or time passes.
     pub fn step(&mut self, seen: &Seen) -> Option<Step> {
         let document = &seen.document;
-        self.push.clone_from(&document.pending);
+        self.see_push(document.pending.as_ref(), seen.now_ms);
         if self.is_ahead(document) {
             // The store forgot. What is there now is of somebody who knew less.
             return self.restore(document);
         }
         let is_pointed = self.serving == document.current && !self.is_forgotten(seen);
         self.is_in_step = is_pointed && document.version >= self.known.version;
+        self.was_in_step |= is_pointed && self.is_certain(seen);
         if is_pointed {
-            self.was_in_step = true;
             self.known.clone_from(document);
         }
         self.forget_errors(document);
@@ -209,6 +241,14 @@ impl Follower {
             .or_else(|| self.discard(document))
             .or_else(|| self.roll(seen))
             .or_else(|| self.follow(document, seen.now_ms))
+    }
+
+    fn see_push(&mut self, pending: Option<&Pending>, now_ms: u64) {
+        if self.push.as_ref() != pending {
+            self.push = pending.cloned();
+            self.push_since_ms = pending.map_or(0, |pending| pending.pushed_ms);
+        }
+        self.push_since_ms = self.push_since_ms.min(now_ms);
     }
 
     fn end_preparing(&mut self, digest: &Digest) {
@@ -248,6 +288,19 @@ impl Follower {
         seen.document.version == 0 && seen.live.iter().any(|uid| *uid != self.me && serves(uid))
     }
 
+    /// Whether nobody may know of more than this replica does. Without a document that is so once all that live have said that they
+    /// serve nothing, or had the time to: those do not report for whom the policy directory rules.
+    fn is_certain(&mut self, seen: &Seen) -> bool {
+        if !seen.is_complete || seen.document.version > 0 {
+            self.empty_since_ms = None;
+            return seen.is_complete;
+        }
+        let since_ms = self.empty_since_ms.map_or(seen.now_ms, |since_ms| since_ms.min(seen.now_ms));
+        self.empty_since_ms = Some(since_ms);
+        let has_reported = |uid: &Uid| *uid == self.me || seen.reports.contains_key(uid);
+        seen.live.iter().all(has_reported) || seen.now_ms - since_ms >= REPORTS_MS
+    }
+
     fn discard(&mut self, document: &Document) -> Option<Step> {
         let pending = document.pending.as_ref().map(|pending| &pending.digest);
         let is_wanted = |digest: &Digest| pending == Some(digest) || document.current.as_ref() == Some(digest);
@@ -263,7 +316,7 @@ impl Follower {
             return Some(Step::Write(ended));
         }
         let is_answered = self.has_ready(&pending.digest) || self.failed_push(pending).is_some();
-        (!is_answered).then(|| self.prepare(&pending.digest)).flatten()
+        (!is_answered).then(|| self.prepare(&pending.digest, seen.now_ms)).flatten()
     }
 
     fn end_push(&self, seen: &Seen, pending: &Pending) -> Option<Document> {
@@ -278,7 +331,7 @@ impl Follower {
                 Answer::Nothing => missing.push(&**uid),
             }
         }
-        let is_late = now_ms.saturating_sub(pending.pushed_ms) > self.timeout_ms;
+        let is_late = now_ms.saturating_sub(self.push_since_ms) > self.timeout_ms;
         let have_all_answered = missing.is_empty() && seen.is_complete;
         match failed {
             Some((uid, kind, message)) if !pending.force || (have_all_answered && prepared == 0) => {
@@ -323,11 +376,13 @@ impl Follower {
         if self.errors.get(current).is_some_and(|own| now_ms < own.at_ms + RETRY_MS) {
             return None;
         }
-        self.prepare(current)
+        self.prepare(current, now_ms)
     }
 
-    fn prepare(&mut self, digest: &Digest) -> Option<Step> {
-        if self.preparing.is_some() {
+    fn prepare(&mut self, digest: &Digest, now_ms: u64) -> Option<Step> {
+        // A clock that was set back makes nobody wait longer.
+        let is_early = |late: &Postponed| now_ms >= late.at_ms && now_ms - late.at_ms < late.wait_ms;
+        if self.preparing.is_some() || self.postponed.get(digest).is_some_and(is_early) {
             return None;
         }
         self.preparing = Some(digest.clone());
@@ -351,6 +406,9 @@ impl Follower {
         self.errors.retain(|digest, own| {
             (is_lagging && current.as_ref() == Some(digest)) || (own.push.is_some() && own.push == push)
         });
+        let pending = document.pending.as_ref().map(|pending| &pending.digest);
+        let is_wanted = |digest: &Digest| (is_lagging && current.as_ref() == Some(digest)) || pending == Some(digest);
+        self.postponed.retain(|digest, _| is_wanted(digest));
     }
 }
 

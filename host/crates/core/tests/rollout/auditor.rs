@@ -37,11 +37,15 @@ impl Auditor {
             self.moved(was, is, ready);
         }
         if let Some(failed) = is.failed.as_ref().filter(|_| is.failed != was.failed)
-            && !matches!(failed.kind.as_str(), "undone" | "quarantined")
+            && failed.kind != "quarantined"
             && was.pending.as_ref().is_some_and(|pending| pending.pushed_ms == failed.pushed_ms)
         {
             assert_eq!((&is.current, is.since_ms), (&was.current, was.since_ms), "a-failed-push-changes-nothing");
-            self.note(if failed.kind == "timeout" { "timeout" } else { "failed" });
+            self.note(match failed.kind.as_str() {
+                "timeout" => "timeout",
+                "undone" => "ended",
+                _ => "failed",
+            });
         }
         if is.quarantined.len() > was.quarantined.len() && was.version > 0 {
             self.note("quarantined");

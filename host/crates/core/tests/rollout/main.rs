@@ -53,6 +53,7 @@ fn the_invariants_hold_whatever_happens() {
             "failed",
             "timeout",
             "undone",
+            "ended",
             "quarantined",
             "retried",
             "restored",

@@ -186,3 +186,78 @@ fn what_is_pushed_and_what_is_to_serve_can_both_be_impossible() {
     assert_eq!(follower.step(&shown), None);
     assert_eq!(&*follower.report().error.unwrap().digest, "y", "the push waits for it");
 }
+
+#[test]
+fn a_module_that_does_not_come_is_asked_for_less_and_less_often() {
+    let mut shown = seen(&pushed(&Document::default(), "x", false), &["a", "b"]);
+    (shown.document, shown.now_ms) = (shown.document.moved(15), 1_000);
+    let mut follower = follower();
+    let mut waits = Vec::new();
+    for _ in 0..6 {
+        assert_eq!(follower.step(&shown), Some(Step::Prepare("x".into())));
+        let wait_ms = follower.postponed(&"x".into(), "unreadable", "no answer in time", shown.now_ms);
+        assert_eq!(follower.report().error.map(|error| error.message).as_deref(), Some("no answer in time"));
+        shown.now_ms += wait_ms - 1;
+        assert_eq!(follower.step(&shown), None, "{wait_ms}");
+        shown.now_ms += 1;
+        waits.push(wait_ms);
+    }
+    assert_eq!(waits, [1_000, 2_000, 4_000, 8_000, 10_000, 10_000]);
+    assert_eq!(follower.step(&shown), Some(Step::Prepare("x".into())));
+    follower.prepared(&"x".into());
+    assert_eq!(follower.report().error, None);
+}
+
+#[test]
+fn a_push_whose_module_is_late_does_not_fail_before_its_time() {
+    let mut shown = seen(&pushed(&Document::default(), "x", false), &["a"]);
+    let mut follower = follower();
+    assert_eq!(follower.step(&shown), Some(Step::Prepare("x".into())));
+    follower.postponed(&"x".into(), "unreadable", "no answer in time", shown.now_ms);
+    assert_eq!((follower.step(&shown), follower.report().error), (None, None));
+    shown.now_ms = 10 + TIMEOUT_MS + 1;
+    assert_eq!(written(follower.step(&shown)).failed.unwrap().kind, "timeout");
+}
+
+#[test]
+fn a_push_ends_in_its_time_though_the_clock_is_set_back() {
+    let mut shown = seen(&Document::default().push(&"x".into(), false, 1_000_000).unwrap().unwrap(), &["a", "b"]);
+    shown.now_ms = 1_000_001;
+    let mut follower = ready(&shown, "x");
+    shown.now_ms = 500;
+    assert_eq!(follower.step(&shown), None);
+    shown.now_ms += TIMEOUT_MS;
+    assert_eq!(follower.step(&shown), None);
+    shown.now_ms += 1;
+    assert_eq!(written(follower.step(&shown)).failed.unwrap().kind, "timeout");
+}
+
+#[test]
+fn the_bytes_of_what_is_prepared_are_wanted_until_it_serves() {
+    let mut shown = seen(&pushed(&Document::default(), "x", false), &["a"]);
+    let mut follower = ready(&shown, "x");
+    shown.document = written(follower.step(&shown));
+    follower.push = None;
+    assert_eq!(follower.wanted(), ["x".into()].into(), "though nothing is pushed any more");
+}
+
+#[test]
+fn who_joins_an_emptied_store_is_ready_once_the_others_have_said_what_they_serve() {
+    let mut shown = seen(&Document::default(), &["a", "b"]);
+    shown.is_complete = false;
+    let mut joined = follower();
+    assert_eq!((joined.step(&shown), joined.was_in_step()), (None, false), "there may be more");
+    shown.is_complete = true;
+    assert_eq!((joined.step(&shown), joined.was_in_step()), (None, false), "b has not reported");
+    let mut others = shown.clone();
+    others.reports.insert("b".into(), Report { serving: Some("x".into()), ..Report::default() });
+    assert_eq!((joined.step(&others), joined.was_in_step()), (None, false), "b is about to write the document");
+    others.reports.insert("b".into(), Report::default());
+    assert_eq!((joined.step(&others), joined.was_in_step()), (None, true));
+    let mut alone = follower();
+    alone.step(&shown);
+    shown.now_ms += REPORTS_MS - 1;
+    assert_eq!((alone.step(&shown), alone.was_in_step()), (None, false));
+    shown.now_ms += 1;
+    assert_eq!((alone.step(&shown), alone.was_in_step()), (None, true), "b is one for which its directory rules");
+}
