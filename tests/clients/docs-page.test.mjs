@@ -44,6 +44,8 @@ async function blocks() {
 async function copyWorkspace() {
   await mkdir(copy, { recursive: true });
   for (const name of await readdir(copy)) if (name !== 'target') await rm(join(copy, name), { recursive: true });
+  // A configuration that the page wrote there would be the next run's from the beginning.
+  await rm(join(copy, 'target/policies'), { recursive: true, force: true });
   // By cargo's mark, not by the name: a template is called target, too.
   const isBuilt = (path) => ['node_modules', '.git'].includes(basename(path)) || existsSync(join(path, 'CACHEDIR.TAG'));
   for (const name of await readdir(root)) {
