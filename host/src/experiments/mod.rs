@@ -171,7 +171,11 @@ impl Experiments {
     async fn look(&self) {
         let read = self.store.read().await;
         let error = read.as_ref().err().map(ToString::to_string);
-        if let Some(error) = error.as_ref().filter(|error| lock(&self.state).error.as_ref() != Some(*error)) {
+        // At the start Redis is not connected yet; if it stays away, that is said by those who connect.
+        let is_starting = matches!(read, Err(StoreError::Away(_))) && lock(&self.state).known.is_none();
+        if let Some(error) =
+            error.as_ref().filter(|error| !is_starting && lock(&self.state).error.as_ref() != Some(*error))
+        {
             tracing::warn!(%error, "experiments cannot be read: they go on as they were");
         }
         lock(&self.state).error = error;
