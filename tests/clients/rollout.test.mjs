@@ -4,9 +4,11 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { after, before, describe, test } from 'node:test';
 import { Calls, bad, shownFailures } from '../gauntlet/calls.mjs';
 import { startCluster, stopCluster } from './cluster.mjs';
+import { DeviceSocket, registration } from './devices.mjs';
 import { policyFile, startHost } from './host.mjs';
 import { converged, guestFile, pointwork, slotAt, uidOf } from './operator.mjs';
 import { connect, daemon, newUser } from './sockets.mjs';
@@ -15,15 +17,18 @@ import { until } from './waiting.mjs';
 const FIRST = policyFile('target-first');
 const LEAST = policyFile('target-least-loaded');
 const HOSTILE = guestFile('hostile');
+const STUBBORN = guestFile('stubborn');
+/** How long a device's holder is held by the native rule. */
+const WINDOW_MS = 100;
 /** Each caller of the load calls so often. */
 const CALL_EVERY_MS = 20;
 
-/** A user for whom the hostile guest traps. */
-function unlucky() {
+/** A user, or a device, for which the guests trap that trap rarely. */
+function unlucky(kind) {
   for (let n = 0; ; n += 1) {
-    const user = `unlucky-${n}`;
-    const hash = createHash('sha256').update(`pointwork key v1 user\0${user}`).digest();
-    if (hash.readBigUInt64BE() % 1000n === 0n) return user;
+    const id = `unlucky-${n}`;
+    const hash = createHash('sha256').update(`pointwork key v1 ${kind}\0${id}`).digest();
+    if (hash.readBigUInt64BE() % 1000n === 0n) return id;
   }
 }
 
@@ -38,7 +43,7 @@ describe('policies of a cluster', () => {
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'pointwork-rollout-'));
     fleet = await startCluster(3, {
-      settings: { 'policy.source': 'cluster', 'policy.breaker_failures': 2, 'policy.rollout_timeout_ms': 20_000 },
+      settings: { 'policy.source': 'cluster', 'policy.breaker_failures': 2, 'policy.rollout_timeout_ms': 20_000, 'device.settle_ms': WINDOW_MS },
       // Less than the guest wants that is pushed to fail there.
       settingsOf: (index) => (index === 2 ? { 'policy.target.memory_mib': 3 } : {}),
     });
@@ -205,13 +210,58 @@ describe('policies of a cluster', () => {
     await noneFailed();
   });
 
+  test('one that has prepared is killed before the switch: the others switch', async () => {
+    const before = await digestAt(0);
+    const [, late, victim] = fleet.replicas;
+    // Without its word nobody may switch.
+    late.stop();
+    const asked = await pointwork(at(0), 'policy', 'push', LEAST, '--config', '{}', '--wait-ms', '0');
+    assert.equal(asked.code, 0, asked.told);
+    const uid = await uidOf(victim);
+    await until(async () => (await slotAt(fleet.replicas[0], 'target')).replicas[uid]?.prepared, 20_000, 'the third to be prepared');
+    await victim.kill();
+    assert.equal(await digestAt(0), before, 'nobody has switched');
+    late.cont();
+    await until(async () => (await digestAt(0)) !== before, 20_000, 'the switch of those that live');
+    const digest = await digestAt(0);
+    await converged(fleet.replicas.slice(0, 2), 'target', digest);
+    await victim.start();
+    assert.equal(await digestAt(2), digest, 'it is ready, and serves the same');
+    await converged(fleet.replicas, 'target', digest);
+    await noneFailed();
+  });
+
+  test('a policy that traps for one device in a thousand is taken back on every replica, and no device is refused for it', async () => {
+    const pushed = await pointwork(at(0), 'policy', 'push', STUBBORN, '--config', '{"mode": "trap-rarely"}');
+    assert.equal(pushed.code, 0, pushed.told);
+    const digest = /[0-9a-f]{64}/.exec(pushed.said)[0];
+    const [first, , third] = fleet.replicas;
+    const open = (place, device) => DeviceSocket.register(place, registration(place, device));
+    /** A device's next sockets, each after the window of the one before. */
+    const moves = async (device, times) => {
+      for (let i = 0; i < times; i += 1) {
+        await open(i % 2 ? first : third, device).registered();
+        await delay(2 * WINDOW_MS);
+      }
+    };
+    await Promise.all(Array.from({ length: 20 }, () => moves(newUser('device'), 3)));
+    assert.equal(await digestAt(0, 'settle'), digest, 'it serves');
+    const device = unlucky('device');
+    // The first is asked about by nobody, each further one meets the trap; two on one replica are one too many.
+    await moves(device, 5);
+    await converged(fleet.replicas, 'settle', null);
+    const { pointer } = await slotAt(first, 'settle');
+    assert.deepEqual(pointer.quarantined.map((bad) => bad.digest), [digest]);
+    await moves(device, 2);
+  });
+
   test('a policy that traps for one user in a thousand is taken back on every replica, and no call is refused for it', async () => {
     const good = await digestAt(0);
     const push = ['policy', 'push', HOSTILE, '--config', '{"mode": "trap-rarely"}'];
     const pushed = await pointwork(at(0), ...push);
     assert.equal(pushed.code, 0, pushed.told);
     const digest = /[0-9a-f]{64}/.exec(pushed.said)[0];
-    const user = unlucky();
+    const user = unlucky('user');
     await daemon(fleet.replicas[1], { user, methods: ['m'], handler: () => 'done' });
     const caller = await connect(fleet.replicas[1], { user });
     await calls.make(caller, 'm');

@@ -1,5 +1,5 @@
 //! A settle policy for tests of experiments: `{"mode": "refuse"}` refuses whoever comes while somebody is there, `{"mode": "trap"}`
-//! fails, and `{"mode": "key"}` tells the key of the device by how long it refuses.
+//! fails, `{"mode": "trap-rarely"}` fails for one device in a thousand and accepts all others, and `{"mode": "key"}` tells the key of the device by how long it refuses.
 
 use pointwork_policy_sdk::settle::{Event, Incumbent, Newcomer, Settle, Verdict};
 use pointwork_policy_sdk::{Moment, PolicyError};
@@ -24,6 +24,8 @@ enum Mode {
     Refuse,
     /// Executes an `unreachable`.
     Trap,
+    /// As [`Mode::Trap`] for devices whose key is divisible by 1,000; accepts all others.
+    TrapRarely,
     /// Refuses for one more millisecond than the key modulo a million.
     Key,
 }
@@ -43,6 +45,8 @@ impl Settle for Stubborn {
             Mode::Refuse => Ok(Verdict::Refuse(REFUSE_MS)),
             // A bare `unreachable` on this target; it prints nothing.
             Mode::Trap => std::process::abort(),
+            Mode::TrapRarely if at.key.is_multiple_of(1_000) => std::process::abort(),
+            Mode::TrapRarely => Ok(Verdict::Accept),
             Mode::Key => Ok(Verdict::Refuse((at.key % 1_000_000) as u32 + 1)),
         }
     }
