@@ -1,7 +1,7 @@
 // Every command of docs/from-a-rule-to-promoted.md, in its order, against a cluster and a lone host that serve devices.
 //
 // The page's `cargo` works on a copy of the workspace, with a target folder of its own: the policy that it writes is not left behind
-// here. The copy stays where it is between runs, so that what was compiled once is not compiled again.
+// here. What both workspaces depend on is compiled once, in the build folder of this one.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -20,7 +20,7 @@ const page = join(root, 'docs/from-a-rule-to-promoted.md');
 const target = resolve(dirname(policyFile('')), '..');
 const copy = join(target, 'tmp/docs-page');
 
-/** The first run compiles xtask and the SDK. */
+/** The first run compiles xtask and the SDK, but nothing that they depend on. */
 const BLOCK_MS = 600_000;
 
 /** `[{heading, script}]`: the fenced `sh` blocks in their order. */
@@ -63,6 +63,7 @@ function run(script, environment) {
     ...Object.fromEntries(own),
     PATH: [dirname(BINARY), process.env.PATH].join(delimiter),
     CARGO_NET_OFFLINE: 'true',
+    CARGO_BUILD_BUILD_DIR: target,
     ...environment,
   };
   return new Promise((resolve, reject) => {

@@ -39,15 +39,16 @@ pub(crate) struct Workspace {
 impl Workspace {
     /// Asks cargo. Errors when cargo does.
     pub(crate) fn load() -> Result<Self> {
-        let root =
-            Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the workspace's root")?.to_owned();
+        // As `cargo run` says now, not as it was compiled: copies of a workspace may share what was built.
+        let here = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let metadata = command::output(Command::new(cargo).current_dir(&root).args([
+        let metadata = command::output(Command::new(cargo).current_dir(here).args([
             "metadata",
             "--no-deps",
             "--format-version=1",
         ]))?;
         let metadata: Value = serde_json::from_str(&metadata).context("cargo metadata")?;
+        let root = text(&metadata["workspace_root"])?.into();
         let target = text(&metadata["target_directory"])?.into();
         let mut workspace =
             Self { root, target, policies: Vec::new(), hostile: Vec::new(), native: Vec::new(), wasm: Vec::new() };
