@@ -7,6 +7,7 @@
 
 pub mod admin;
 pub mod admin_client;
+mod alarm;
 pub mod auth;
 mod caught;
 pub mod cli;

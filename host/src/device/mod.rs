@@ -27,14 +27,12 @@ use pointwork_core::{
     time::span_ms,
 };
 use socketioxide_redis_streams::Namespace;
-use tokio::{
-    sync::Notify,
-    time::{Instant, sleep},
-};
+use tokio::time::{Instant, sleep};
 
 pub use self::operate::{Change, OperateError, Overview};
 use self::{asked::Asked, store::Store, tokens::Tokens};
 use crate::{
+    alarm::Alarm,
     auth::Verifier,
     clock::unix_ms,
     cluster::Replicas,
@@ -56,8 +54,7 @@ const FAREWELL_MAX: Duration = Duration::from_secs(1);
 /// The devices of this replica.
 pub struct Devices {
     state: Mutex<State>,
-    /// The machine may have an earlier deadline than its timer sleeps for.
-    earlier: Notify,
+    alarm: Alarm,
     store: Store,
     tokens: Tokens,
     policies: Arc<Policies>,
@@ -99,7 +96,7 @@ impl Devices {
         let sessions = Sessions::new(cluster.uid().into(), config.device.settings());
         Arc::new(Self {
             state: Mutex::new(State { sessions, sockets: HashMap::new(), asked: Asked::default() }),
-            earlier: Notify::new(),
+            alarm: Alarm::new(),
             store,
             tokens: Tokens::new(verifier, config.auth.clone()),
             policies,
@@ -164,27 +161,17 @@ impl Devices {
     /// Takes one step of the machine and gives its result with what it wants done, in order.
     fn step<T>(&self, step: impl FnOnce(&mut State, Moment) -> T) -> (T, Vec<DeviceCommand>) {
         let mut state = lock(&self.state);
-        let before = state.sessions.poll_timeout();
         let result = step(&mut state, self.moment());
         let commands = std::iter::from_fn(|| state.sessions.next_command()).collect();
-        let after = state.sessions.poll_timeout();
+        let next = state.sessions.poll_timeout();
         drop(state);
-        if after.is_some_and(|after| before.is_none_or(|before| after < before)) {
-            self.earlier.notify_one();
-        }
+        self.alarm.set(next);
         (result, commands)
     }
 
     /// Waits until the machine's next deadline has come.
     async fn due(&self) {
-        loop {
-            let next = lock(&self.state).sessions.poll_timeout();
-            match next.map(|at| at.saturating_since(self.moment().now)) {
-                Some(Duration::ZERO) => return,
-                Some(left) => tokio::select! { () = sleep(left) => {}, () = self.earlier.notified() => {} },
-                None => self.earlier.notified().await,
-            }
-        }
+        self.alarm.due(|| lock(&self.state).sessions.poll_timeout(), || self.moment().now).await;
     }
 
     fn moment(&self) -> Moment {

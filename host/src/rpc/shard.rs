@@ -3,20 +3,17 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex},
-    time::Duration,
 };
 
 use pointwork_core::{CallId, Command, RpcRoom, Settings, SocketId, Switchboard, Time};
-use tokio::{sync::Notify, time::sleep};
 
 use super::{Rpc, carry::Deed, held::Held, lookup::GraceQuestion};
-use crate::{io::SocketRef, lock::lock};
+use crate::{alarm::Alarm, io::SocketRef, lock::lock};
 
 /// A shard, and the alarm of its timer.
 pub(super) struct Shard {
     state: Mutex<State>,
-    /// The machine may have an earlier deadline than its timer sleeps for.
-    earlier: Notify,
+    alarm: Alarm,
 }
 
 /// What a shard's lock guards. Both maps hold exactly what the machine knows of.
@@ -45,23 +42,20 @@ pub(super) struct RemoteSeat {
 impl Shard {
     pub(super) fn new(limits: Settings) -> Self {
         let state = State { switchboard: Switchboard::new(limits), sockets: HashMap::new(), held: HashMap::new() };
-        Self { state: Mutex::new(state), earlier: Notify::new() }
+        Self { state: Mutex::new(state), alarm: Alarm::new() }
     }
 
     /// Takes one step of the machine and gives its result with the deeds it asks for, in order.
     pub(super) fn step<T>(&self, now: Time, step: impl FnOnce(&mut State, Time) -> T) -> (T, Vec<Deed>) {
         let mut state = lock(&self.state);
-        let before = state.switchboard.poll_timeout();
         let result = step(&mut state, now);
         let mut deeds = Vec::new();
         while let Some(command) = state.switchboard.next_command() {
             deeds.extend(deed(&mut state, command));
         }
-        let after = state.switchboard.poll_timeout();
+        let next = state.switchboard.poll_timeout();
         drop(state);
-        if after.is_some_and(|after| before.is_none_or(|before| after < before)) {
-            self.earlier.notify_one();
-        }
+        self.alarm.set(next);
         (result, deeds)
     }
 
@@ -72,14 +66,7 @@ impl Shard {
 
     /// Waits until the machine's next deadline has come.
     async fn due(&self, rpc: &Rpc) {
-        loop {
-            let left = lock(&self.state).switchboard.poll_timeout().map(|at| at.saturating_since(rpc.now()));
-            match left {
-                Some(Duration::ZERO) => return,
-                Some(left) => tokio::select! { () = sleep(left) => {}, () = self.earlier.notified() => {} },
-                None => self.earlier.notified().await,
-            }
-        }
+        self.alarm.due(|| lock(&self.state).switchboard.poll_timeout(), || rpc.now()).await;
     }
 }
 
