@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::error::ClusterError;
 use crate::namespace::Namespace;
 use crate::requests::{Answered, Reply, Request};
-use crate::wire::{Body, Broadcast, FetchSockets, Options, Packet, RemoteSocket, ServerSideEmit};
+use crate::wire::{Body, Broadcast, FetchSockets, Options, Packet, RemoteSocket, ServerSideEmit, UNCOUNTED};
 
 /// The answers to a request to several servers: those that came.
 #[derive(Debug, Default)]
@@ -77,7 +77,7 @@ impl Namespace {
     ) -> Result<SocketRequest, ClusterError> {
         let request = self.open_request(Some(owner))?;
         let mut opts = Options::room(socket);
-        opts.flags = single(timeout);
+        opts.flags = single(timeout).with(UNCOUNTED, true);
         let broadcast = Broadcast { packet, request_id: Some(request.id.clone()), opts };
         self.publish(Some(owner), Body::Broadcast(broadcast), Some(request.id.clone()))?;
         Ok(SocketRequest { request, deadline: Instant::now() + timeout })

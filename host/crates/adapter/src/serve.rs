@@ -24,8 +24,10 @@ pub(crate) fn message(namespace: &Arc<Namespace>, local: &Arc<dyn Local>, messag
         Body::Broadcast(Broadcast { packet, request_id: Some(request_id), opts }) => {
             let timeout = opts.flags.timeout_ms().map(Duration::from_millis);
             let (client_count, acks) = local.broadcast_with_ack(packet, &opts, timeout);
-            let count = ClientCount { request_id: request_id.clone(), client_count };
-            answer(namespace, &from, Body::BroadcastClientCount(count));
+            if client_count == 0 || !opts.flags.uncounted() {
+                let count = ClientCount { request_id: request_id.clone(), client_count };
+                answer(namespace, &from, Body::BroadcastClientCount(count));
+            }
             if client_count > 0 {
                 let serving = namespace.serving(&request_id);
                 tokio::spawn(pass_on(namespace.clone(), from, request_id, acks, serving));

@@ -31,7 +31,8 @@
 //! | 13 | ADAPTER_CLOSE | 0.2.x only | |
 //!
 //! `opts` is `{rooms, except, flags}` ([`Options`]). Every server answers a broadcast with acks by one type 11 (0 counts
-//! too) and then one type 12 for each client that acknowledged. Other type numbers are no error: Node ignores them, and
+//! too) and then one type 12 for each client that acknowledged; where the flag [`UNCOUNTED`] is set a server of this kind says 11
+//! only for 0. Other type numbers are no error: Node ignores them, and
 //! they decode to [`Body::Other`].
 //!
 //! # Robustness
@@ -60,7 +61,7 @@ pub use message::{
     Answer, Body, Broadcast, ClientCount, DisconnectSockets, FetchSockets, FetchSocketsResponse, Message, Other,
     Packet, RemoteSocket, RoomsChange, ServerSideEmit,
 };
-pub use options::{Flags, Options};
+pub use options::{Flags, Options, UNCOUNTED};
 pub use rmpv::Value;
 
 /// The stream's default name, Node's `streamName`.

@@ -2,6 +2,10 @@
 
 use rmpv::Value;
 
+/// A flag that servers of this kind alone know: the ack of one socket says enough, and is one message less than its announcement
+/// with it. Node's adapter takes no notice, and announces.
+pub const UNCOUNTED: &str = "uncounted";
+
 /// Whom a broadcast, a change of rooms or a fetch is for.
 ///
 /// Beware of an empty `rooms`: it means *everyone in the namespace*. A set of rooms that came out empty must not be
@@ -77,6 +81,11 @@ impl Flags {
         self.is_true("expectSingleResponse")
     }
 
+    /// [`UNCOUNTED`]: the sender needs no word of how many sockets got it, unless none did.
+    pub fn uncounted(&self) -> bool {
+        self.is_true(UNCOUNTED)
+    }
+
     /// `timeout`: how long the sender waits for acks or answers, in milliseconds.
     pub fn timeout_ms(&self) -> Option<u64> {
         let value = self.get("timeout")?;
@@ -95,8 +104,12 @@ mod tests {
 
     #[test]
     fn flags_are_read_by_name() {
-        let flags = Flags::default().with("volatile", true).with("compress", false).with("timeout", 1500.5);
-        assert!(flags.volatile() && !flags.local() && !flags.expect_single_response());
+        let flags = Flags::default()
+            .with("volatile", true)
+            .with(UNCOUNTED, true)
+            .with("compress", false)
+            .with("timeout", 1500.5);
+        assert!(flags.volatile() && flags.uncounted() && !flags.local() && !flags.expect_single_response());
         assert_eq!((flags.compress(), flags.timeout_ms()), (Some(false), Some(1500)));
         assert_eq!(flags.clone().with("timeout", Value::Nil).timeout_ms(), None);
         assert_eq!(flags.with("timeout", -5).timeout_ms(), Some(0));
