@@ -196,8 +196,12 @@ impl Policies {
 
     /// No load takes this digest from now on; true when it served and does no more.
     pub fn quarantine(&self, slot: SlotName, digest: Digest, why: &str) -> bool {
-        tracing::warn!(%slot, %digest, "policy quarantined: {why}");
         let served = each!(self, slot, |policy| policy.quarantine(digest, why));
+        if served {
+            tracing::warn!(%slot, %digest, "policy quarantined: {why}");
+        } else {
+            tracing::info!(%slot, %digest, "policy quarantined, which does not serve here: {why}");
+        }
         self.after_trip(slot, served);
         served
     }

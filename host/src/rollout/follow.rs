@@ -76,6 +76,7 @@ impl Shared {
                 return false;
             }
         };
+        self.has_looked.store(true, Ordering::Relaxed);
         if self.is_away.swap(false, Ordering::Relaxed) {
             tracing::info!("what the cluster says of policies can be read again");
         }
@@ -232,7 +233,8 @@ impl Shared {
 
     /// What is wrong with the connection is told by who looks after it.
     fn away(&self, error: &StoreError) {
-        if !self.is_away.swap(true, Ordering::Relaxed) {
+        let is_starting = matches!(error, StoreError::Away(_)) && !self.has_looked.load(Ordering::Relaxed);
+        if !is_starting && !self.is_away.swap(true, Ordering::Relaxed) {
             tracing::warn!(%error, "what the cluster says of policies cannot be read: what serves goes on serving");
         }
     }

@@ -50,6 +50,8 @@ struct Shared {
     told: Mutex<Vec<(SlotName, Report)>>,
     /// Redis did not answer the last look.
     is_away: AtomicBool,
+    /// Redis was read once; before that it is not connected yet, and if it stays away that is said by who connects.
+    has_looked: AtomicBool,
 }
 
 impl Rollouts {
@@ -73,6 +75,7 @@ impl Rollouts {
             news: replicas.policy_news(),
             told: Mutex::default(),
             is_away: AtomicBool::new(false),
+            has_looked: AtomicBool::new(false),
         });
         prepare::start(&shared, received)?;
         follow::start(&shared);

@@ -7,6 +7,9 @@
 //!   kernel closes a killed process's connections, so this is known long before a heartbeat is missed. One look may
 //!   fall into a reconnect; it is the second look that counts.
 //! - **A peer's heartbeats stay away** although the link is up: it hangs or is cut off. It may well live, and so may its sockets.
+//!
+//! A replica that was stopped itself (a throttled container, a suspended machine) has heard nothing for a while, which proves
+//! nothing: what came meanwhile has not been read yet. It sees by its own clock that it was, and everybody gets that time again.
 
 #[cfg(test)]
 mod tests;
@@ -21,6 +24,9 @@ pub(crate) const PEERS_MAX: usize = 256;
 const CONFIRM: Duration = Duration::from_millis(100);
 /// How long open requests wait for the link to come back. They survive a reconnect, and fail fast when Redis is gone.
 const RECONNECT: Duration = Duration::from_millis(600);
+
+/// Woken so much later than the last time, the replica itself did not run. It is woken every [`TICK`](crate::beat).
+const STALL: Duration = Duration::from_millis(600);
 
 /// What became known. In the order it happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,6 +95,8 @@ pub(crate) struct Peers {
     /// When the subscription was interrupted; forgotten when the link is up again.
     interrupted: Option<Duration>,
     echoed: Duration,
+    /// When it was woken last.
+    woken: Option<Duration>,
     peers: BTreeMap<String, Peer>,
     /// Replicas of this kind as the last look counted them, this one included.
     counted: Option<u64>,
@@ -126,6 +134,7 @@ impl Peers {
             up_since: None,
             interrupted: None,
             echoed: Duration::ZERO,
+            woken: None,
             peers: BTreeMap::new(),
             counted: None,
             events: VecDeque::new(),
@@ -229,6 +238,10 @@ impl Peers {
 
     /// Does what is due.
     pub(crate) fn handle_timeout(&mut self, now: Duration) {
+        let slept = self.woken.replace(now).map_or(Duration::ZERO, |woken| now.saturating_sub(woken));
+        if slept >= STALL {
+            self.forgive(slept, now);
+        }
         if self.up_since.is_some() && now.saturating_sub(self.echoed) >= self.timing.link_lost_after {
             // Nothing is lost yet: whatever is on the way may still come.
             self.go_down();
@@ -242,6 +255,14 @@ impl Peers {
                 self.events.push_back(PeerEvent::Lost { peer: uid.clone(), loss: Loss::Silent });
             }
         }
+    }
+
+    /// For so long nothing could be heard, whoever spoke.
+    fn forgive(&mut self, slept: Duration, now: Duration) {
+        let later = |since: &mut Duration| *since = (*since + slept).min(now);
+        later(&mut self.echoed);
+        self.interrupted.as_mut().map(later);
+        self.peers.values_mut().map(|peer| &mut peer.heard).for_each(later);
     }
 
     /// What became known since it was last asked.

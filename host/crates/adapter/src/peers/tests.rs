@@ -123,6 +123,22 @@ fn a_hung_peer_is_silent_and_comes_back() {
 }
 
 #[test]
+fn a_replica_that_was_stopped_itself_holds_nothing_against_anybody() {
+    let mut peers = linked();
+    let wake_until =
+        |peers: &mut Peers, from: u64, to: u64| (from..=to).step_by(50).for_each(|ms| peers.handle_timeout(at(ms)));
+    wake_until(&mut peers, 50, 500);
+    peers.handle_echo(at(500));
+    peers.handle_beat("a", 1, 0, at(500));
+    assert_eq!(events(&mut peers), [heard("a", 1)]);
+    // Twelve seconds in which it did not run; what came meanwhile is read later.
+    wake_until(&mut peers, 12_500, 13_000);
+    assert_eq!(events(&mut peers), [], "the link is up, and the peer is not silent");
+    wake_until(&mut peers, 13_050, 14_500);
+    assert_eq!(events(&mut peers), [PeerEvent::Link { up: false }], "nothing came: the time after the stop counts");
+}
+
+#[test]
 fn while_the_link_is_down_nobody_is_lost() {
     let mut peers = linked();
     peers.handle_interrupted(at(0));
