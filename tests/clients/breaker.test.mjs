@@ -1,27 +1,18 @@
 // A policy that fails too often is given up while calls go on; the operator's ways back, and what a restart finds.
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { DEFAULT_POLICIES, startHost } from './host.mjs';
 import { call, closeSockets, connect, daemon, newUser, succeeded } from './sockets.mjs';
+import { unluckyUser } from './unlucky.mjs';
 import { until } from './waiting.mjs';
 
-/** Beside the policies: traps for the users whose key 1,000 divides. */
+/** Beside the policies: traps for some users. */
 const HOSTILE = '../guests/hostile';
 const RARELY = { mode: 'trap-rarely' };
 const FAILURES_MAX = 5;
-
-/** A user for whom it traps. */
-function unlucky() {
-  for (let n = 0; ; n += 1) {
-    const user = `unlucky-${n}`;
-    const hash = createHash('sha256').update(`pointwork key v1 user\0${user}`).digest();
-    if (hash.readBigUInt64BE() % 1000n === 0n) return user;
-  }
-}
 
 let host;
 let state;
@@ -59,7 +50,7 @@ describe('a policy that traps on one input in a thousand', () => {
 
   test('is given up for the last good one, and no call fails', async () => {
     const others = await Promise.all(Array.from({ length: 8 }, () => pair(newUser())));
-    const calls = await pair(unlucky());
+    const calls = await pair(unluckyUser());
     await Promise.all([...others.map((calls) => calls(50)), calls(FAILURES_MAX - 1)]);
     assert.equal((await host.policy('target')).name, 'pointwork-guest-hostile', 'one less than too many');
     await Promise.all([...others.map((calls) => calls(50)), calls(1)]);
@@ -100,7 +91,7 @@ describe('a policy that traps on one input in a thousand', () => {
     const { status, body } = await act('retry', { digest: bad.slice(0, 12) });
     assert.equal(status, 200, JSON.stringify(body));
     assert.deepEqual([body.name, body.digest, body.quarantined, body.last_load_error], ['pointwork-guest-hostile', bad, [], null]);
-    const calls = await pair(unlucky());
+    const calls = await pair(unluckyUser());
     await calls(FAILURES_MAX);
     assert.equal((await host.policy('target')).name, 'target-least-loaded');
     assert.equal(givenUp().length, 2);

@@ -1,6 +1,7 @@
 // The gauntlet: real replicas behind a real Redis, real clients, and everything that goes wrong in the field.
 //
-//     node main.mjs [scenario ...] [--replicas N] [--with-node | --all-node] [--short] [--json FILE]
+//     node main.mjs [scenario ...] [--replicas N] [--with-node | --all-node] [--short] [--minutes N] [--seed N] [--json FILE]
+import { randomInt } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { within } from '../clients/waiting.mjs';
@@ -14,6 +15,11 @@ const SCENARIO_MAX_MS = 300_000;
 
 const REPLICAS_MAX = 16;
 
+/** How long `soak` may be. */
+const MINUTES_MAX = 24 * 60;
+
+const SEED_MAX = 2 ** 32 - 1;
+
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
@@ -21,10 +27,13 @@ const { values, positionals } = parseArgs({
     'with-node': { type: 'boolean', default: false },
     'all-node': { type: 'boolean', default: false },
     short: { type: 'boolean', default: false },
+    minutes: { type: 'string', default: '30' },
+    seed: { type: 'string', default: String(randomInt(SEED_MAX)) },
     json: { type: 'string' },
   },
 });
 const fleet = values['all-node'] ? 'node' : values['with-node'] ? 'mixed' : 'pointwork';
+const options = { minutes: wholeOf('minutes', 1, MINUTES_MAX), seed: wholeOf('seed', 0, SEED_MAX) };
 const kinds = kindsOf(fleet, Number(values.replicas));
 
 const results = [];
@@ -42,13 +51,13 @@ process.exit(failures.length === 0 ? 0 : 1);
 
 /** One scenario, on a fleet of its own that is gone afterwards. */
 async function played(scenario) {
-  const stage = new Stage(kinds, values.short);
+  const stage = new Stage(kinds, values.short, options);
   const started = performance.now();
   const seconds = () => (performance.now() - started) / 1_000;
   try {
     const run = scenario.run(stage);
     run.catch(() => {}); // also told below, unless it is too late
-    await within(run, scenario.maxMs ?? SCENARIO_MAX_MS, `the end of ${scenario.name}`);
+    await within(run, scenario.maxMsOf?.(options) ?? scenario.maxMs ?? SCENARIO_MAX_MS, `the end of ${scenario.name}`);
     stage.judgeBook();
     stage.judgeReplicas(scenario.mayLogErrors);
     if (stage.figures.some((figure) => !figure.passed)) {
@@ -82,6 +91,13 @@ function chosen() {
 function unfit({ on, replicasMin }) {
   if (on && !on.includes(fleet)) return `not for a fleet that is ${fleet}`;
   return kinds.length < replicasMin ? `needs ${replicasMin} replicas` : undefined;
+}
+
+/** An option that is a whole number within bounds. */
+function wholeOf(name, min, max) {
+  const number = Number(values[name]);
+  if (!Number.isInteger(number) || number < min || number > max) usage(`--${name} must be ${min} to ${max}`);
+  return number;
 }
 
 /** A Node replica among others is the second: that is where most scenarios have their daemon. */

@@ -7,6 +7,8 @@ import { Replica } from './replica.mjs';
 /** `options`: `{index, redis, secret, settings, config, graceMs, streamLenMax}`. */
 export class PointworkReplica extends Replica {
   kind = 'pointwork';
+  /** The log of each process that it was, as `Host` has it, the latest last. */
+  logs = [];
   #host;
 
   async launch() {
@@ -23,6 +25,7 @@ export class PointworkReplica extends Replica {
         ...settings,
       },
     });
+    this.logs.push(this.#host.log);
     this.admin = this.#host.admin;
     this.forget = endWithUs(this.pid);
   }
@@ -45,12 +48,14 @@ export class PointworkReplica extends Replica {
     return this.log.slice(-30).join('\n');
   }
 
+  /** Gives its exit code; null after a SIGKILL. */
   async end(signal) {
     const host = this.#host;
-    if (!host) return;
-    await host.end(signal);
+    if (!host) return undefined;
+    const code = await host.end(signal);
     this.forget();
     await rm(host.folder, { recursive: true, force: true });
+    return code;
   }
 }
 

@@ -15,11 +15,14 @@ export class Stage {
   isShort;
   /** The kinds of replica, in order. */
   kinds;
+  /** What a scenario may be told: `{minutes, seed}`. */
+  options;
   #fleets = [];
   #holdUps = monitorEventLoopDelay({ resolution: HOLD_UP_EVERY_MS });
 
-  constructor(kinds, isShort) {
+  constructor(kinds, isShort, options = {}) {
     this.kinds = kinds;
+    this.options = options;
     this.isShort = isShort;
     this.#holdUps.enable();
   }

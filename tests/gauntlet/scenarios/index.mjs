@@ -23,6 +23,7 @@ import replay from './replay.mjs';
 import rollingRestart from './rolling-restart.mjs';
 import rollout from './rollout.mjs';
 import rpcResume from './rpc-resume.mjs';
+import soak from './soak.mjs';
 import steadyState from './steady-state.mjs';
 import streamTrimLag from './stream-trim-lag.mjs';
 import { ttlExpiry, ttlExpiryFast } from './ttl-expiry.mjs';
@@ -30,7 +31,7 @@ import writerCut from './writer-cut.mjs';
 
 /**
  * `name`; `seed`: the field's own figure; `run(stage)`; `replicasMin`; `on`: the fleets where it makes sense, else all;
- * `isLong`: left out of a short run of all; `maxMs`: after how long it is taken to hang; `mayLogErrors`: whether a replica has reason to log some.
+ * `isLong`: left out of a short run of all; `maxMs`: after how long it is taken to hang, or `maxMsOf(options)`; `mayLogErrors`: whether a replica has reason to log some.
  */
 export const SCENARIOS = [
   steadyState,
@@ -65,4 +66,5 @@ export const SCENARIOS = [
   deviceHalfOpen,
   deviceRestart,
   experiment,
+  soak,
 ];
