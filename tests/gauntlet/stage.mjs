@@ -18,6 +18,7 @@ export class Stage {
   /** What a scenario may be told: `{minutes, seed}`. */
   options;
   #fleets = [];
+  #afterwards = [];
   #holdUps = monitorEventLoopDelay({ resolution: HOLD_UP_EVERY_MS });
 
   constructor(kinds, isShort, options = {}) {
@@ -37,6 +38,11 @@ export class Stage {
     const fleet = await Fleet.start(kinds, options);
     this.#fleets.push(fleet);
     return fleet;
+  }
+
+  /** Has something done once the fleets are gone. */
+  afterwards(act) {
+    this.#afterwards.push(act);
   }
 
   /** `limits`: `{ours, seed}`; where the one that holds is undefined the figure is shown and not judged. */
@@ -103,6 +109,7 @@ export class Stage {
     this.#holdUps.disable();
     this.calls.close();
     await Promise.all(this.#fleets.map((fleet) => fleet.close()));
+    await Promise.all(this.#afterwards.map((act) => act()));
   }
 
   #judge(what, value, unit, sign, limits, isWithin) {

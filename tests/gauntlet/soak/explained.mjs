@@ -10,7 +10,8 @@ const CALL_ERRORS = {
   cut: [DISCONNECTED],
   // Calls in flight end first.
   term: [],
-  stop: [],
+  // A replica that was stopped finds its own heartbeat overdue, and its link down until the next one comes.
+  stop: [UNREACHABLE],
   'redis-restart': [UNREACHABLE],
   'redis-stop': [UNREACHABLE],
   swap: [],

@@ -1,5 +1,6 @@
 // What is done to the fleet: drawn from a seed, one thing at a time.
 import { setTimeout as delay } from 'node:timers/promises';
+import { Draw } from '../draw.mjs';
 import { BROKEN, CHOICES } from './directories.mjs';
 
 /** The replica that is never ended, so that there is a process whose memory can be judged over the whole time. */
@@ -86,9 +87,8 @@ export const ACTS = {
 
   async cut(stand, trouble) {
     const all = stand.doors();
-    const from = Math.floor(trouble.picks[0] * all.length);
-    const some = Array.from({ length: Math.ceil(all.length * trouble.share) }, (_, i) => all[(from + i * 7) % all.length]);
-    trouble.doors = new Set(some);
+    const order = new Draw(trouble.picks[0] * 2 ** 32).shuffled(all);
+    trouble.doors = new Set(order.slice(0, Math.ceil(all.length * trouble.share)));
     trouble.told = `${trouble.doors.size} of ${all.length} connections`;
     for (const door of trouble.doors) door.cut();
   },

@@ -1,5 +1,5 @@
-// Memory, threads and open files of processes, looked at every few seconds, and how they move over a process' life.
-import { readdir, readFile } from 'node:fs/promises';
+// Memory, threads and open files of processes, sockets aside, looked at every few seconds, and how they move over a process' life.
+import { readdir, readFile, readlink } from 'node:fs/promises';
 import { median } from '../calls.mjs';
 
 const LOOK_EVERY_MS = 3_000;
@@ -16,6 +16,11 @@ export class Vitals {
   constructor(replicas) {
     this.#replicas = replicas;
     this.#timer = setInterval(() => replicas.forEach((replica, index) => this.#look(replica, index)), LOOK_EVERY_MS);
+  }
+
+  /** What each replica has in memory now, for whoever watches. */
+  get shown() {
+    return this.#replicas.map((_, index) => `${(this.lives.findLast((life) => life.index === index)?.looks.at(-1)?.mib ?? 0).toFixed(1)}`).join(' / ');
   }
 
   close() {
@@ -40,7 +45,8 @@ export class Vitals {
   async #look({ pid, isUp, isStopped }, index) {
     if (!isUp || isStopped) return;
     try {
-      const [status, files] = await Promise.all([readFile(`/proc/${pid}/status`, 'utf8'), readdir(`/proc/${pid}/fd`)]);
+      const status = await readFile(`/proc/${pid}/status`, 'utf8');
+      const files = (await openFiles(pid)).filter((file) => !file.startsWith('socket:'));
       const number = (name) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)[1]);
       let life = this.lives.findLast((one) => one.index === index);
       if (life?.pid !== pid) this.lives.push((life = { index, pid, looks: [] }));
@@ -52,3 +58,10 @@ export class Vitals {
 }
 
 const each = (of) => ({ mib: of('mib'), threads: of('threads'), files: of('files') });
+
+/** What a process has open, as the kernel names it. */
+export async function openFiles(pid) {
+  const names = await readdir(`/proc/${pid}/fd`);
+  const files = await Promise.all(names.map((name) => readlink(`/proc/${pid}/fd/${name}`).catch(() => undefined)));
+  return files.filter((file) => file !== undefined);
+}
