@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { DEFAULT_POLICIES, startHost } from './host.mjs';
 import { call, closeSockets, connect, daemon, newUser, succeeded } from './sockets.mjs';
-import { unluckyUser } from './unlucky.mjs';
+import { unlucky } from './unlucky.mjs';
 import { until } from './waiting.mjs';
 
 /** Beside the policies: traps for some users. */
@@ -50,7 +50,7 @@ describe('a policy that traps on one input in a thousand', () => {
 
   test('is given up for the last good one, and no call fails', async () => {
     const others = await Promise.all(Array.from({ length: 8 }, () => pair(newUser())));
-    const calls = await pair(unluckyUser());
+    const calls = await pair(unlucky('user'));
     await Promise.all([...others.map((calls) => calls(50)), calls(FAILURES_MAX - 1)]);
     assert.equal((await host.policy('target')).name, 'pointwork-guest-hostile', 'one less than too many');
     await Promise.all([...others.map((calls) => calls(50)), calls(1)]);
@@ -91,7 +91,7 @@ describe('a policy that traps on one input in a thousand', () => {
     const { status, body } = await act('retry', { digest: bad.slice(0, 12) });
     assert.equal(status, 200, JSON.stringify(body));
     assert.deepEqual([body.name, body.digest, body.quarantined, body.last_load_error], ['pointwork-guest-hostile', bad, [], null]);
-    const calls = await pair(unluckyUser());
+    const calls = await pair(unlucky('user'));
     await calls(FAILURES_MAX);
     assert.equal((await host.policy('target')).name, 'target-least-loaded');
     assert.equal(givenUp().length, 2);

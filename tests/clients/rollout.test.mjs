@@ -1,6 +1,5 @@
 // Policies of a cluster: pushed to one replica, prepared by all, served by all or by none, while clients call all the time.
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,6 +11,7 @@ import { DeviceSocket, registration } from './devices.mjs';
 import { policyFile, startHost } from './host.mjs';
 import { converged, guestFile, pointwork, slotAt, uidOf } from './operator.mjs';
 import { connect, daemon, newUser } from './sockets.mjs';
+import { unlucky } from './unlucky.mjs';
 import { until } from './waiting.mjs';
 
 const FIRST = policyFile('target-first');
@@ -22,15 +22,6 @@ const STUBBORN = guestFile('stubborn');
 const WINDOW_MS = 100;
 /** Each caller of the load calls so often. */
 const CALL_EVERY_MS = 20;
-
-/** A user, or a device, for which the guests trap that trap rarely. */
-function unlucky(kind) {
-  for (let n = 0; ; n += 1) {
-    const id = `unlucky-${n}`;
-    const hash = createHash('sha256').update(`pointwork key v1 ${kind}\0${id}`).digest();
-    if (hash.readBigUInt64BE() % 1000n === 0n) return id;
-  }
-}
 
 describe('policies of a cluster', () => {
   let fleet;

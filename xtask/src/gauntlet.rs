@@ -31,6 +31,12 @@ pub(crate) struct Options {
     /// Shorter waits, and nothing that takes minutes.
     #[arg(long)]
     pub(crate) short: bool,
+    /// How long `soak` lasts; 30 unless said.
+    #[arg(long, value_name = "N")]
+    pub(crate) minutes: Option<u16>,
+    /// What `soak` does to the fleet, and when; it prints the one that it draws otherwise.
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u32>,
     /// Writes the figures into this file too.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
@@ -77,6 +83,8 @@ fn arguments(options: &Options) -> Vec<String> {
     let switches = [("--with-node", options.with_node), ("--all-node", options.all_node), ("--short", options.short)];
     let values = [
         ("--replicas", options.replicas.map(|replicas| replicas.to_string())),
+        ("--minutes", options.minutes.map(|minutes| minutes.to_string())),
+        ("--seed", options.seed.map(|seed| seed.to_string())),
         ("--json", options.json.as_deref().map(Path::to_string_lossy).map(String::from)),
     ];
     let mut arguments: Vec<String> =
@@ -100,9 +108,13 @@ mod tests {
             with_node: true,
             all_node: false,
             short: true,
+            minutes: Some(8),
+            seed: Some(7),
             json: Some("figures.json".into()),
         };
-        let expected = ["--with-node", "--short", "--replicas=5", "--json=figures.json", "broadcast", "hung-pod"];
+        let switches = ["--with-node", "--short"];
+        let values = ["--replicas=5", "--minutes=8", "--seed=7", "--json=figures.json"];
+        let expected: Vec<&str> = switches.into_iter().chain(values).chain(["broadcast", "hung-pod"]).collect();
         assert_eq!(arguments(&options), expected);
     }
 }

@@ -44,6 +44,7 @@ export class Worker {
 export class Party {
   /** What shows in a failure. */
   name;
+  user;
   callers;
   workers;
   methods;
@@ -58,7 +59,7 @@ export class Party {
 
   /** `callersAt`, `workersAt`: places; `workMaxMs`: how long the workers take at most; `transport`, `workerTransport`, `canResume`. */
   constructor(calls, draw, { name, user, methods, callersAt, workersAt, workMaxMs, canResume, transport, workerTransport }) {
-    Object.assign(this, { name, methods, isPolling: [transport, workerTransport].includes('polling') });
+    Object.assign(this, { name, user, methods, isPolling: [transport, workerTransport].includes('polling') });
     this.#calls = calls;
     this.#draw = draw;
     this.#workMaxMs = workMaxMs;

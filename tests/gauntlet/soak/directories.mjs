@@ -49,6 +49,11 @@ export class Directories {
     return { 'policy.dir': this.#path(index, 'policies'), 'policy.state_dir': this.#path(index, 'state') };
   }
 
+  /** Waits until what they were filled with serves. */
+  async begin(replicas) {
+    await Promise.all(replicas.map((replica) => this.serves(replica)));
+  }
+
   /** Puts policies, slot to name, into all directories, and waits until they serve. */
   async swap(replicas, names) {
     Object.assign(this.wanted, names);

@@ -29,7 +29,7 @@ const REDIS = ['redis-restart', 'redis-stop'];
 /** A replica that was stopped finds its timers late, and Redis silent. */
 const REDIS_OR_STOP = [...REDIS, 'stop'];
 
-/** Warnings that are known: the beginning of their message, and by which troubles they are explained; 'input': by what clients send. */
+/** Warnings that are known: the beginning of their message, and by which troubles they are explained; 'input': by what clients send; 'start': by the replica's own start. */
 const WARNINGS = [
   ['no connection to Redis', REDIS_OR_STOP],
   ['Redis does not do what it is asked', REDIS_OR_STOP],
@@ -45,7 +45,16 @@ const WARNINGS = [
   ['policy not loaded', ['broken', 'trap']],
   ['decision failed', ['trap']],
   ['policy given up', ['trap']],
+  // A replica that starts reads what is in quarantine.
+  ['policy quarantined', ['trap', 'start']],
+  ['a push failed', ['broken']],
+  ['a policy of the cluster cannot be prepared here', ['broken']],
+  ['Redis has forgotten what serves, and is told', ['redis-restart']],
+  ['what the cluster says of policies cannot be read', [...REDIS_OR_STOP, 'start']],
 ];
+
+/** How long a start takes. */
+const START_MS = 5_000;
 
 /** A line can come this long after all seemed whole again. */
 const LATE_MS = 3_000;
@@ -69,10 +78,11 @@ function touches({ kind, replica, doors }, path, party) {
   return REDIS.includes(kind) ? path.size > 1 : true;
 }
 
-/** Whether a warning is explained by what was going on. */
-export function isWarningExplained(timeline, { message, timestamp }) {
+/** Whether a warning is explained by what was going on; `startedAt`: when the process wrote its first line. */
+export function isWarningExplained(timeline, { message, timestamp }, startedAt) {
   const [, by] = WARNINGS.find(([beginning]) => message.startsWith(beginning)) ?? [];
   if (!by) return false;
+  if (by.includes('input') || (by.includes('start') && Date.parse(timestamp) < Date.parse(startedAt) + START_MS)) return true;
   const at = Date.parse(timestamp) - performance.timeOrigin;
-  return by.includes('input') || timeline.during(at - LATE_MS, at).some(({ kind }) => by.includes(kind));
+  return timeline.during(at - LATE_MS, at).some(({ kind }) => by.includes(kind));
 }

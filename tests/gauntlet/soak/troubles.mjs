@@ -58,31 +58,31 @@ export const ACTS = {
     trouble.told = `${trouble.ms} ms`;
   },
 
-  async swap({ fleet, directories }, trouble) {
+  async swap({ fleet, policies }, trouble) {
     const slots = Object.keys(CHOICES).filter((_, i) => trouble.picks[i] < 0.6);
-    const names = Object.fromEntries((slots.length ? slots : ['target']).map((slot) => [slot, another(directories, slot, trouble.picks[3])]));
+    const names = Object.fromEntries((slots.length ? slots : ['target']).map((slot) => [slot, another(policies, slot, trouble.picks[3])]));
     trouble.told = Object.values(names).join(', ');
-    await directories.swap(fleet.replicas, names);
+    await policies.swap(fleet.replicas, names);
   },
 
-  async broken({ fleet, directories }, trouble) {
+  async broken({ fleet, policies }, trouble) {
     const slot = pick(Object.keys(CHOICES), trouble.picks[0]);
     const how = pick(Object.keys(BROKEN), trouble.picks[1]);
     trouble.told = `${slot}: ${how}`;
-    await directories.break(fleet.replicas, slot, how);
-    await directories.swap(fleet.replicas, { [slot]: another(directories, slot, trouble.picks[2]) });
+    await policies.break(fleet.replicas, slot, how);
+    await policies.swap(fleet.replicas, { [slot]: another(policies, slot, trouble.picks[2]) });
   },
 
-  async trap({ fleet, directories, unlucky }, trouble) {
-    await directories.trap(fleet.replicas);
+  async trap({ fleet, policies, unlucky }, trouble) {
+    await policies.trap(fleet.replicas);
     // Each replica's own breaker has to see it.
     const calls = unlucky.callers.flatMap((caller) => Array.from({ length: UNLUCKY_CALLS }, () => unlucky.call(caller)));
     await Promise.all(calls);
-    await directories.givenUp(fleet.replicas);
-    await directories.untrap();
-    const name = another(directories, 'target', trouble.picks[0]);
+    await policies.givenUp(fleet.replicas);
+    await policies.untrap();
+    const name = another(policies, 'target', trouble.picks[0]);
     trouble.told = `then ${name}`;
-    await directories.swap(fleet.replicas, { target: name });
+    await policies.swap(fleet.replicas, { target: name });
   },
 
   async cut(stand, trouble) {

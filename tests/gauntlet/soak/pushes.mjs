@@ -1,0 +1,92 @@
+// The policies of a fleet whose replicas serve what is pushed to the cluster: as `Directories`, by another way.
+import { readFile } from 'node:fs/promises';
+import { DEFAULT_POLICIES, guestFile, policyFile } from '../../clients/host.mjs';
+import { slotAt } from '../../clients/operator.mjs';
+import { until } from '../../clients/waiting.mjs';
+import { BROKEN } from './directories.mjs';
+
+/** All replicas compile at once, on a machine that is busy. */
+const SERVES_MS = 60_000;
+
+export class Pushes {
+  /** Slot to the policy that is to serve it. */
+  wanted = { ...DEFAULT_POLICIES };
+  #turn = 0;
+  /** Of the guest that traps, once it was pushed. */
+  #hostile;
+
+  settings() {
+    return { 'policy.source': 'cluster' };
+  }
+
+  /** Has the default policies serve. */
+  async begin(replicas) {
+    await this.swap(replicas, this.wanted);
+  }
+
+  async swap(replicas, names) {
+    Object.assign(this.wanted, names);
+    await Promise.all(Object.entries(names).map(async ([slot, name]) => {
+      await this.#pushed(replicas, slot, await readFile(policyFile(name)));
+      await Promise.all(replicas.map((replica) => this.serves(replica, [slot])));
+    }));
+  }
+
+  /** Pushes something that is no policy; it must be refused, at once or by those who were to prepare it. */
+  async break(replicas, slot, how) {
+    const { status } = await this.#push(replicas, slot, await BROKEN[how](slot));
+    if (status === 202) await at(replicas[0], slot, ({ failed }) => failed, `the push of a ${how} file to fail`);
+    else if (status < 400 || status > 499) throw new Error(`the push of a ${how} file: ${status}`);
+    await Promise.all(replicas.map((replica) => this.serves(replica, [slot])));
+  }
+
+  async trap(replicas) {
+    const { quarantined } = await slotAt(replicas[0], 'target');
+    const isBarred = quarantined.some(({ digest }) => digest === this.#hostile);
+    // An operator lets it out; unless Redis has been emptied since, its module is there.
+    const isOut = isBarred && (await this.#post(replicas, 'target', 'retry', JSON.stringify({ digest: this.#hostile }))).status === 202;
+    if (!isOut) ({ digest: this.#hostile } = await this.#pushed(replicas, 'target', await readFile(guestFile('hostile')), { mode: 'trap-rarely' }));
+    const serves = ({ digest, converged }) => digest === this.#hostile && converged;
+    await Promise.all(replicas.map((replica) => at(replica, 'target', serves, 'the guest that traps')));
+  }
+
+  async givenUp(replicas) {
+    const isGivenUp = ({ digest, converged, pointer }) => converged && digest !== this.#hostile && pointer.quarantined.some((bad) => bad.digest === this.#hostile);
+    await Promise.all(replicas.map((replica) => at(replica, 'target', isGivenUp, 'the breaker to trip')));
+  }
+
+  async untrap() {}
+
+  /** Waits until a replica serves what is wanted in these slots, and says that all do. */
+  async serves(replica, slots = Object.keys(this.wanted)) {
+    for (const slot of slots) {
+      await at(replica, slot, ({ name, converged }) => converged && name === this.wanted[slot], this.wanted[slot]);
+    }
+  }
+
+  async remove() {}
+
+  async #pushed(replicas, slot, wasm, config = {}) {
+    const { status, body } = await this.#push(replicas, slot, wasm, config);
+    if (status !== 202) throw new Error(`a push into ${slot}: ${status} ${JSON.stringify(body)}`);
+    return body;
+  }
+
+  #push(replicas, slot, wasm, config = {}) {
+    return this.#post(replicas, slot, `push?${new URLSearchParams({ config: JSON.stringify(config) })}`, wasm);
+  }
+
+  /** At one replica after the other. */
+  async #post(replicas, slot, path, body) {
+    const { admin } = replicas[(this.#turn += 1) % replicas.length];
+    const headers = typeof body === 'string' ? { 'content-type': 'application/json' } : {};
+    const response = await fetch(`${admin}/v1/policies/${slot}/${path}`, { method: 'POST', headers, body });
+    return { status: response.status, body: await response.json() };
+  }
+}
+
+function at(replica, slot, expected, what) {
+  let last;
+  const seen = async () => expected((last = await slotAt(replica, slot)));
+  return until(seen, SERVES_MS, () => `${what} in slot ${slot} of replica ${replica.options.index}; it is ${JSON.stringify(last)}`);
+}
