@@ -94,15 +94,24 @@ async function judgeServing(stage, { fleet: { replicas }, policies, parties, cal
 
 /** After the last trouble every device has its session, on every replica's word, and is seen to have it. */
 async function judgeDevices(stage, { fleet: { replicas }, devices: all }) {
-  const { devices, dashboard } = all;
-  await until(() => all.isWhole, DEVICES_WHOLE_MS, 'the devices').catch(() => {}); // judged by what the replicas say
-  const held = await Promise.all(devices.flatMap((device) => replicas.map((replica) => device.isHeldBy(replica))));
+  const { devices, dashboard, rivals } = all;
+  await all.calm();
+  let held;
+  const areHeld = async () => {
+    held = await Promise.all(devices.flatMap((device) => replicas.map((replica) => device.isHeldBy(replica))));
+    return held.every(Boolean);
+  };
+  await until(areHeld, DEVICES_WHOLE_MS, 'the devices').catch(() => {}); // judged here
   stage.all('devices held by their sockets, asked of each replica', held.filter(Boolean).length, held.length);
   const online = () => devices.filter(({ id }) => dashboard.statuses(id).at(-1) === 'online').length;
   await until(() => online() === devices.length, 20_000, 'all to be seen').catch(() => {}); // judged here
   stage.all('devices shown online', online(), devices.length);
   stage.atMost('devices that were not let in', devices.filter(({ errors }) => errors.length > 0).length, '', { ours: 0 });
-  stage.note(`devices were held off ${devices.reduce((sum, { throttled }) => sum + throttled, 0)} times`);
+  const { slandered } = all;
+  stage.atMost('devices seen offline that were away only shortly', slandered.length, '', { ours: 0 });
+  for (const { id, longestAwayMs } of slandered) console.error(`${id}, away for ${longestAwayMs.toFixed()} ms at most: ${dashboard.statuses(id).join()}`);
+  const heldOff = devices.reduce((sum, { throttled }) => sum + throttled, 0);
+  stage.note(`devices were held off ${heldOff} times; of ${rivals.opened} rivals ${rivals.accepted} got the session`);
 }
 
 /** With everybody gone nobody is counted any more, and nothing is open. */

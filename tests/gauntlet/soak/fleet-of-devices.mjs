@@ -1,4 +1,5 @@
 // Devices that register, beat, come back when they are told to, and a dashboard that watches them.
+import { setTimeout as delay } from 'node:timers/promises';
 import { Dashboard, DeviceSocket, record, registration } from '../../clients/devices.mjs';
 import { newUser } from '../../clients/sockets.mjs';
 import { RECONNECTION } from './callers.mjs';
@@ -8,6 +9,13 @@ const BEAT_EVERY_MS = 3_000;
 /** How long a device waits that was disconnected without a word. */
 const COMES_BACK_MS = 1_000;
 
+/** A second socket of one of the devices comes this often and stays so long: seldom enough for what the limiters allow a device. */
+const RIVAL_EVERY_MS = 10_000;
+const RIVAL_STAYS_MS = 1_500;
+
+/** Away for less than this, and something for a busy machine, a device is not to be seen offline: the debounce is 5 s. */
+const DEBOUNCED_MS = 4_000;
+
 class Device {
   id = newUser('device');
   place;
@@ -15,20 +23,29 @@ class Device {
   errors = [];
   throttled = 0;
   socket;
+  words;
+  /** The longest that it was without a session, in milliseconds. */
+  longestAwayMs = 0;
+  #awaySince;
   #one;
   #isRegistered = false;
   #timer;
 
   constructor(place, org) {
     this.place = place;
-    this.#one = DeviceSocket.register(place, registration(place, this.id, { org }), RECONNECTION);
+    this.words = registration(place, this.id, { org });
+    this.#one = DeviceSocket.register(place, this.words, RECONNECTION);
     this.socket = this.#one.socket;
     let waitMs;
     this.socket.on('connect', () => {
       this.#isRegistered = false;
       waitMs = COMES_BACK_MS;
     });
-    this.socket.on('device:registered', () => (this.#isRegistered = true));
+    this.socket.on('device:registered', () => {
+      if (this.#awaySince) this.longestAwayMs = Math.max(this.longestAwayMs, performance.now() - this.#awaySince);
+      this.#awaySince = undefined;
+      this.#isRegistered = true;
+    });
     this.socket.on('device:auth-error', ({ error }) => this.errors.push(error));
     this.socket.on('device:throttled', ({ retry_after_ms }) => {
       this.throttled += 1;
@@ -36,6 +53,7 @@ class Device {
     });
     // The library does not come back by itself when the server has ended it.
     this.socket.on('disconnect', (reason) => {
+      this.#awaySince ??= performance.now();
       this.#isRegistered = false;
       if (reason === 'io server disconnect') setTimeout(() => this.socket.connect(), waitMs);
     });
@@ -64,9 +82,16 @@ class Device {
 export class Devices {
   devices;
   dashboard;
+  /** How often there was a second socket, and how often it got the session. */
+  rivals = { opened: 0, accepted: 0 };
+  #timer;
+  #draw;
+  #replicas;
 
-  static async start(dashboardAt, places) {
+  static async start(replicas, dashboardAt, places, draw) {
     const one = new Devices();
+    one.#replicas = replicas;
+    one.#draw = draw;
     const org = newUser('org');
     one.dashboard = await Dashboard.open(dashboardAt, { sub: newUser(), org }, RECONNECTION);
     one.devices = places.map((place) => new Device(place, org));
@@ -81,7 +106,35 @@ export class Devices {
     return this.devices.map(({ place }) => place);
   }
 
+  /** Rivals come from now on. */
+  start() {
+    this.#timer = setInterval(() => this.#rival(), RIVAL_EVERY_MS);
+  }
+
+  /** No more rivals; resolves once the last has gone. */
+  async calm() {
+    clearInterval(this.#timer);
+    await delay(RIVAL_STAYS_MS);
+  }
+
+  /** Devices that were seen offline though none of their absences was long enough for that. */
+  get slandered() {
+    return this.devices.filter(({ id, longestAwayMs }) => longestAwayMs < DEBOUNCED_MS && this.dashboard.statuses(id).some((status) => status !== 'online'));
+  }
+
+  async #rival() {
+    const up = this.#replicas.filter(({ isUp }) => isUp);
+    const device = this.#draw.of(this.devices);
+    if (up.length === 0 || !device.isWhole) return;
+    const rival = DeviceSocket.register(this.#draw.of(up), device.words);
+    this.rivals.opened += 1;
+    await delay(RIVAL_STAYS_MS);
+    this.rivals.accepted += rival.isRegistered;
+    rival.close();
+  }
+
   stop() {
+    clearInterval(this.#timer);
     for (const device of this.devices) device.stop();
   }
 }

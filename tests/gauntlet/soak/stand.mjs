@@ -100,12 +100,13 @@ export class Stand {
       sessions: await this.#doorsTo([...HOMES, 2]),
     });
     const devicesAt = await this.#doorsTo(Array.from({ length: DEVICES }, (_, i) => HOMES[i % HOMES.length]));
-    this.devices = await Devices.start(new Direct(this.fleet, SPARED), devicesAt);
+    this.devices = await Devices.start(this.fleet.replicas, new Direct(this.fleet, SPARED), devicesAt, draw);
     this.visitors = new Visitors(this.fleet, this.calls, draw);
     const isThere = async () => this.devices.isWhole && this.isWhole();
     await until(isThere, WHOLE_MS, () => `all to be there: ${this.missing().join(', ') || 'devices'}`);
     for (const party of this.parties) party.start(CALL_EVERY_MS);
     this.messages.start();
+    this.devices.start();
     this.visitors.start();
   }
 
