@@ -20,6 +20,8 @@ const GONE_MS = 60_000;
 /** Files and sockets that a replica may have open more than before anybody came: connections of the admin API that are kept alive. */
 const LEFT_OPEN_MAX = 8;
 
+const SERIES_MAX = 2_000;
+
 /** Beyond the run: the start, and all that is looked at in the end. */
 const BESIDE_MS = 300_000;
 
@@ -45,6 +47,7 @@ export default {
       await judgeDevices(stage, stand);
       await stand.quiet();
       judge(stage, stand);
+      await judgeSeries(stage, stand);
       await judgeNothingLeft(stage, stand);
     } finally {
       await stand.close();
@@ -112,6 +115,13 @@ async function judgeDevices(stage, { fleet: { replicas }, devices: all }) {
   for (const { id, longestAwayMs } of slandered) console.error(`${id}, away for ${longestAwayMs.toFixed()} ms at most: ${dashboard.statuses(id).join()}`);
   const heldOff = devices.reduce((sum, { throttled }) => sum + throttled, 0);
   stage.note(`devices were held off ${heldOff} times; of ${rivals.opened} rivals ${rivals.accepted} got the session`);
+}
+
+/** Whoever came, and whatever was called, the metrics are as many as before. */
+async function judgeSeries(stage, { fleet: { replicas } }) {
+  const { text } = await replicas[SPARED].request('/metrics');
+  const series = text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).length;
+  stage.atMost(`series in the metrics of replica ${SPARED}`, series, '', { ours: SERIES_MAX });
 }
 
 /** With everybody gone nobody is counted any more, and nothing is open. */
