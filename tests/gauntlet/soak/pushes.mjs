@@ -43,9 +43,10 @@ export class Pushes {
   async trap(replicas) {
     const { quarantined } = await slotAt(replicas[0], 'target');
     const isBarred = quarantined.some(({ digest }) => digest === this.#hostile);
-    // An operator lets it out; unless Redis has been emptied since, its module is there.
-    const isOut = isBarred && (await this.#post(replicas, 'target', 'retry', JSON.stringify({ digest: this.#hostile }))).status === 202;
-    if (!isOut) ({ digest: this.#hostile } = await this.#pushed(replicas, 'target', await readFile(guestFile('hostile')), { mode: 'trap-rarely' }));
+    // An operator lets it out, which pushes it, too, unless Redis has been emptied since and its module is gone.
+    const retried = isBarred && (await this.#post(replicas, 'target', 'retry', JSON.stringify({ digest: this.#hostile })));
+    if (retried && retried.status !== 202) throw new Error(`a retry: ${retried.status} ${JSON.stringify(retried.body)}`);
+    if (retried?.body?.digest !== this.#hostile) ({ digest: this.#hostile } = await this.#pushed(replicas, 'target', await readFile(guestFile('hostile')), { mode: 'trap-rarely' }));
     const serves = ({ digest, converged }) => digest === this.#hostile && converged;
     await Promise.all(replicas.map((replica) => at(replica, 'target', serves, 'the guest that traps')));
   }
