@@ -3,6 +3,7 @@ import { copyFile, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DEFAULT_POLICIES, guestFile, policyFile } from '../../clients/host.mjs';
+import { slotAt } from '../../clients/operator.mjs';
 import { until } from '../../clients/waiting.mjs';
 
 /** What may serve each slot. */
@@ -68,18 +69,20 @@ export class Directories {
     await Promise.all(replicas.map((replica) => serving(replica, slot, refused, `a refused ${how} file`)));
   }
 
-  /** Puts the guest into `target` that traps for some users, and waits until it serves; `untrap` and a swap take it out. */
+  /** Puts the guest into `target` that traps for some users, and waits until it serves, or did; `untrap` and a swap take it out. */
   async trap(replicas) {
+    const trips = await Promise.all(replicas.map(async (replica) => (await slotAt(replica, 'target')).trips));
     for (let index = 0; index < this.#replicas; index += 1) {
       await writeFile(this.#path(index, 'policies', 'target.json'), '{"mode": "trap-rarely"}');
     }
     await this.#write('target', await readFile(guestFile('hostile')));
-    await Promise.all(replicas.map(async (replica) => {
+    await Promise.all(replicas.map(async (replica, index) => {
       const isQuarantined = ({ last_load_error: error }) => error?.kind === 'quarantined';
-      const isKnown = (policy) => policy.name === HOSTILE || isQuarantined(policy);
+      // Those for whom it traps may have had it given up already.
+      const isKnown = (policy) => policy.name === HOSTILE || policy.trips > trips[index] || isQuarantined(policy);
       const policy = await serving(replica, 'target', isKnown, 'the guest that traps');
       // It was here before: an operator lets it out, or it would be refused.
-      if (isQuarantined(policy)) await retry(replica, policy.last_load_error.digest);
+      if (isQuarantined(policy) && policy.trips === trips[index]) await retry(replica, policy.last_load_error.digest);
     }));
   }
 
@@ -123,8 +126,7 @@ export class Directories {
 async function serving(replica, slot, expected, what) {
   let last;
   const seen = async () => {
-    const { text } = await replica.request('/v1/policies');
-    last = JSON.parse(text).policies.find((policy) => policy.slot === slot);
+    last = await slotAt(replica, slot);
     return expected(last) && last;
   };
   return until(seen, SERVES_MS, () => `${what} in slot ${slot} of replica ${replica.options.index}; it is ${JSON.stringify(last)}`);

@@ -41,18 +41,18 @@ export class Pushes {
   }
 
   async trap(replicas) {
-    const { quarantined } = await slotAt(replicas[0], 'target');
-    const isBarred = quarantined.some(({ digest }) => digest === this.#hostile);
+    const isBarred = this.#isBarred((await slotAt(replicas[0], 'target')).pointer);
     // An operator lets it out, which pushes it, too, unless Redis has been emptied since and its module is gone.
     const retried = isBarred && (await this.#post(replicas, 'target', 'retry', JSON.stringify({ digest: this.#hostile })));
     if (retried && retried.status !== 202) throw new Error(`a retry: ${retried.status} ${JSON.stringify(retried.body)}`);
     if (retried?.body?.digest !== this.#hostile) ({ digest: this.#hostile } = await this.#pushed(replicas, 'target', await readFile(guestFile('hostile')), { mode: 'trap-rarely' }));
-    const serves = ({ digest, converged }) => digest === this.#hostile && converged;
-    await Promise.all(replicas.map((replica) => at(replica, 'target', serves, 'the guest that traps')));
+    // Those for whom it traps may have had it given up already.
+    const isKnown = ({ digest, converged, pointer }) => (digest === this.#hostile && converged) || this.#isBarred(pointer);
+    await Promise.all(replicas.map((replica) => at(replica, 'target', isKnown, 'the guest that traps')));
   }
 
   async givenUp(replicas) {
-    const isGivenUp = ({ digest, converged, pointer }) => converged && digest !== this.#hostile && pointer.quarantined.some((bad) => bad.digest === this.#hostile);
+    const isGivenUp = ({ digest, converged, pointer }) => converged && digest !== this.#hostile && this.#isBarred(pointer);
     await Promise.all(replicas.map((replica) => at(replica, 'target', isGivenUp, 'the breaker to trip')));
   }
 
@@ -75,6 +75,10 @@ export class Pushes {
 
   #push(replicas, slot, wasm, config = {}) {
     return this.#post(replicas, slot, `push?${new URLSearchParams({ config: JSON.stringify(config) })}`, wasm);
+  }
+
+  #isBarred({ quarantined }) {
+    return quarantined.some(({ digest }) => digest === this.#hostile);
   }
 
   /** At one replica after the other. */
