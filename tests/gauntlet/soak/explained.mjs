@@ -10,7 +10,7 @@ const CALL_ERRORS = {
   cut: [DISCONNECTED],
   // Calls in flight end first.
   term: [],
-  // A replica that was stopped finds its own heartbeat overdue, and its link down until the next one comes.
+  // A replica that was stopped finds its own heartbeat overdue, and its link down until the next one comes: its own callers are told.
   stop: [UNREACHABLE],
   'redis-restart': [UNREACHABLE],
   'redis-stop': [UNREACHABLE],
@@ -70,9 +70,10 @@ export function isCallExplained(timeline, { outcome, error, startedAt, endedAt, 
   return touching.some(({ kind }) => (isVisit ? VISIT_ERRORS : CALL_ERRORS[kind]).includes(error));
 }
 
-/** Whether a trouble has to do with a call that went between these replicas. */
+/** Whether a trouble has to do with a call that went between these replicas, the caller's first. */
 function touches({ kind, replica, doors }, path, party) {
   if (!path) return true;
+  if (kind === 'stop' && !party?.isPolling) return [...path][0] === replica;
   if (replica !== undefined) return path.has(replica);
   if (kind === 'cut') return party ? party.doors.some((door) => doors?.has(door)) : true;
   return REDIS.includes(kind) ? path.size > 1 : true;
