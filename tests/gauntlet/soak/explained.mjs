@@ -29,7 +29,10 @@ const REDIS = ['redis-restart', 'redis-stop'];
 /** A replica that was stopped finds its timers late, and Redis silent. */
 const REDIS_OR_STOP = [...REDIS, 'stop'];
 
-/** Warnings that are known: the beginning of their message, and by which troubles they are explained; 'input': by what clients send; 'start': by the replica's own start. */
+/**
+ * Warnings that are known: the beginning of their message, and by which troubles they are explained; 'input': by what clients send; 'start': by
+ * the replica's own start.
+ */
 const WARNINGS = [
   ['no connection to Redis', REDIS_OR_STOP],
   ['Redis does not do what it is asked', REDIS_OR_STOP],

@@ -106,7 +106,9 @@ export class Messages {
           found.judged += 1;
           const times = listener.got.get(number) ?? 0;
           if (times === 1) continue;
-          tell(times === 0 ? 'lost' : 'repeated', `${kind} ${number}, sent at replica ${from} ${timeline.shown(at)}, came ${times} times to listener ${i}${listener.isFollower ? ', a follower,' : ''} at replica ${listener.place.at}`);
+          const who = `listener ${i}${listener.isFollower ? ', a follower,' : ''} at replica ${listener.place.at}`;
+          const what = `${kind} ${number}, sent at replica ${from} ${timeline.shown(at)}, came ${times} times to ${who}`;
+          tell(times === 0 ? 'lost' : 'repeated', what);
         }
         const unexplained = listener.gaps.filter(({ at }) => !timeline.during(at, at).some(({ kind }) => kind.startsWith('redis')));
         for (const { reason, at } of unexplained) tell('gaps', `listener ${i} was told of a gap ${timeline.shown(at)}: ${reason}`);

@@ -45,7 +45,10 @@ export class Pushes {
     // An operator lets it out, which pushes it, too, unless Redis has been emptied since and its module is gone.
     const retried = isBarred && (await this.#post(replicas, 'target', 'retry', JSON.stringify({ digest: this.#hostile })));
     if (retried && retried.status !== 202) throw new Error(`a retry: ${retried.status} ${JSON.stringify(retried.body)}`);
-    if (retried?.body?.digest !== this.#hostile) ({ digest: this.#hostile } = await this.#pushed(replicas, 'target', await readFile(guestFile('hostile')), { mode: 'trap-rarely' }));
+    if (retried?.body?.digest !== this.#hostile) {
+      const wasm = await readFile(guestFile('hostile'));
+      this.#hostile = (await this.#pushed(replicas, 'target', wasm, { mode: 'trap-rarely' })).digest;
+    }
     // Those for whom it traps may have had it given up already.
     const isKnown = ({ digest, converged, pointer }) => (digest === this.#hostile && converged) || this.#isBarred(pointer);
     await Promise.all(replicas.map((replica) => at(replica, 'target', isKnown, 'the guest that traps')));
