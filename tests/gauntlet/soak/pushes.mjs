@@ -14,6 +14,8 @@ export class Pushes {
   #turn = 0;
   /** Of the guest that traps, once it was pushed. */
   #hostile;
+  /** The version of what the cluster says of the slot, as it was pushed. */
+  #pushedAs;
 
   settings() {
     return { 'policy.source': 'cluster' };
@@ -43,19 +45,23 @@ export class Pushes {
   async trap(replicas) {
     const isBarred = this.#isBarred((await slotAt(replicas[0], 'target')).pointer);
     // An operator lets it out, which pushes it, too, unless Redis has been emptied since and its module is gone.
-    const retried = isBarred && (await this.#post(replicas, 'target', 'retry', JSON.stringify({ digest: this.#hostile })));
+    const retried = isBarred ? await this.#post(replicas, 'target', 'retry', JSON.stringify({ digest: this.#hostile })) : undefined;
     if (retried && retried.status !== 202) throw new Error(`a retry: ${retried.status} ${JSON.stringify(retried.body)}`);
-    if (retried?.body?.digest !== this.#hostile) {
-      const wasm = await readFile(guestFile('hostile'));
-      this.#hostile = (await this.#pushed(replicas, 'target', wasm, { mode: 'trap-rarely' })).digest;
+    let pushed = retried?.body;
+    if (!pushed || pushed.digest !== this.#hostile) {
+      pushed = await this.#pushed(replicas, 'target', await readFile(guestFile('hostile')), { mode: 'trap-rarely' });
     }
-    // Those for whom it traps may have had it given up already.
-    const isKnown = ({ digest, converged, pointer }) => (digest === this.#hostile && converged) || this.#isBarred(pointer);
+    this.#hostile = pushed.digest;
+    this.#pushedAs = pushed.version;
+    // Those for whom it traps may have had it given up already; what a replica knows from before this push says nothing.
+    const isIt = ({ digest, converged, pointer }) => (digest === this.#hostile && converged) || this.#isBarred(pointer);
+    const isKnown = (policy) => policy.pointer.version >= this.#pushedAs && isIt(policy);
     await Promise.all(replicas.map((replica) => at(replica, 'target', isKnown, 'the guest that traps')));
   }
 
   async givenUp(replicas) {
-    const isGivenUp = ({ digest, converged, pointer }) => converged && digest !== this.#hostile && this.#isBarred(pointer);
+    const isIt = ({ digest, converged, pointer }) => converged && digest !== this.#hostile && this.#isBarred(pointer);
+    const isGivenUp = (policy) => policy.pointer.version > this.#pushedAs && isIt(policy);
     await Promise.all(replicas.map((replica) => at(replica, 'target', isGivenUp, 'the breaker to trip')));
   }
 
