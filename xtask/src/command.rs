@@ -49,6 +49,28 @@ pub(crate) fn present(program: &str) -> bool {
         .is_ok_and(|status| status.success())
 }
 
+/// Whether this is root, who may install packages.
+pub(crate) fn is_root() -> Result<bool> {
+    Ok(output(Command::new("id").arg("-u"))? == "0")
+}
+
+/// Installs a Debian package. Errors with the command to run where that cannot be done from here.
+pub(crate) fn apt_install(package: &str) -> Result<()> {
+    if !is_root()? || !present("apt-get") {
+        bail!("{package} is missing; install it: apt-get update && apt-get install -y {package}");
+    }
+    println!("{package} is missing: apt-get install {package}");
+    // Without the recommended packages and without starting the service: tests start their own, on free ports.
+    run(Command::new("apt-get").args(["-qq", "update"]))?;
+    run(Command::new("apt-get").env("DEBIAN_FRONTEND", "noninteractive").env("RUNLEVEL", "1").args([
+        "-qq",
+        "install",
+        "-y",
+        "--no-install-recommends",
+        package,
+    ]))
+}
+
 fn shown(command: &Command) -> String {
     std::iter::once(command.get_program())
         .chain(command.get_args())

@@ -7,6 +7,7 @@ mod bench;
 mod command;
 mod demo;
 mod deny;
+mod deploy;
 mod gauntlet;
 mod host;
 mod new_policy;

@@ -5,6 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::command;
+use crate::deploy;
 use crate::npm;
 use crate::target;
 use crate::workspace::Workspace;
@@ -18,7 +19,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     redis()?;
     target::ensure(workspace)?;
     npm::ensure(&workspace.clients())?;
-    npm::ensure(&workspace.peers())
+    npm::ensure(&workspace.peers())?;
+    deploy::Tools::ensure(workspace).map(drop)
 }
 
 fn node() -> Result<()> {
@@ -36,21 +38,7 @@ fn node() -> Result<()> {
 
 fn redis() -> Result<()> {
     if !command::present("redis-server") {
-        let install = "apt-get update && apt-get install -y redis-server";
-        let root = command::output(Command::new("id").arg("-u"))? == "0";
-        if !root || !command::present("apt-get") {
-            bail!("redis-server is missing; install it: {install}");
-        }
-        println!("redis-server is missing: apt-get install redis-server");
-        // Without the recommended packages and without starting the service: tests start their own, on free ports.
-        command::run(Command::new("apt-get").args(["-qq", "update"]))?;
-        command::run(Command::new("apt-get").env("DEBIAN_FRONTEND", "noninteractive").env("RUNLEVEL", "1").args([
-            "-qq",
-            "install",
-            "-y",
-            "--no-install-recommends",
-            "redis-server",
-        ]))?;
+        command::apt_install("redis-server")?;
     }
     println!("{}", command::output(Command::new("redis-server").arg("--version"))?);
     Ok(())

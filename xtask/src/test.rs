@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 
 use crate::command::{self, cargo};
 use crate::deny;
+use crate::deploy;
 use crate::gauntlet;
 use crate::peers;
 use crate::policies;
@@ -25,7 +26,7 @@ pub(crate) struct Options {
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Step {
-    /// Node, redis-server, the wasm target, the npm packages.
+    /// Node, redis-server, the wasm target, the packages of npm and pip.
     Prerequisites,
     /// `cargo fmt --check`
     Fmt,
@@ -37,6 +38,8 @@ enum Step {
     Deny,
     /// Builds the policies and the hostile guests, and checks the policies.
     Policies,
+    /// Image, manifests, unit and alerts of `deploy/`, by the programs that read such files.
+    Deploy,
     /// `cargo test`
     Rust,
     /// Node's own adapter, on a real Redis.
@@ -71,6 +74,7 @@ impl Step {
             Self::Doc => doc(workspace),
             Self::Deny => deny::run(workspace),
             Self::Policies => policies::run(workspace),
+            Self::Deploy => deploy::run(workspace),
             Self::Rust => rust(workspace),
             Self::Peers => peers::run(workspace),
             Self::Clients => clients(workspace),
