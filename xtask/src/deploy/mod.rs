@@ -9,6 +9,7 @@ mod document;
 mod host;
 mod image;
 mod manifests;
+mod page;
 mod pods;
 mod runbook;
 mod tools;
@@ -26,6 +27,7 @@ pub(crate) use tools::Tools;
 /// Errors with everything that is wrong with the first part that is not right. The host and the policies are built by an earlier step.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     runbook::check(&workspace.root)?;
+    page::check(workspace)?;
     image::check(workspace)?;
     unit::check(workspace)?;
     host::takes_files(workspace)?;
