@@ -1,16 +1,17 @@
 //! The operators' commands' way to a host that runs: its admin API, asked over HTTP, blocking.
 //!
 //! Where the host is comes from the settings (`admin.address`, with `0.0.0.0` read as this machine) or from `--admin-url`; who asks, from
-//! `admin.token`. What the host refuses is told in its own words (`{error}`) with the status.
+//! `admin.token` and `admin.client_cert`; whom to believe over TLS, from `admin.ca`. What the host refuses is told in its own words (`{error}`) with the status.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use serde_json::Value;
 use ureq::http::{HeaderMap, HeaderName, HeaderValue, Response, header};
-use ureq::{Agent, Body};
+use ureq::{Agent, Body, tls::TlsConfig};
 
 use crate::config::{AdminConfig, Secret};
+use crate::tls;
 
 /// How long a connection may take to be made.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -25,6 +26,9 @@ pub enum AdminError {
     /// `--admin-url`, or the port of `admin.address`, leads nowhere.
     #[error("{0}")]
     Address(String),
+    /// A certificate or key of the settings cannot be used.
+    #[error("{0}")]
+    Tls(String),
     /// A header cannot be sent; its name.
     #[error("the header `{0}` cannot be sent: it may hold visible ASCII only")]
     Header(String),
@@ -86,6 +90,7 @@ impl Raw {
 pub struct AdminClient {
     base: String,
     token: Option<Secret>,
+    tls: Option<TlsConfig>,
     agent: Agent,
 }
 
@@ -93,23 +98,29 @@ impl AdminClient {
     /// The host of the settings, or the one at `url` (`--admin-url`). Nothing is sent yet.
     ///
     /// # Errors
-    /// [`AdminError::Address`].
+    /// [`AdminError::Address`], [`AdminError::Tls`].
     pub fn new(admin: &AdminConfig, url: Option<&str>) -> Result<Self, AdminError> {
+        let names_host = |url: &str| {
+            ["http://", "https://"].iter().any(|scheme| url.len() > scheme.len() && url.starts_with(scheme))
+        };
         let base = match url {
-            None => of_address(admin.address)?,
-            Some(url) if url.len() > "http://".len() && url.starts_with("http://") => url.trim_end_matches('/').into(),
+            None => of_address(admin)?,
+            Some(url) if names_host(url) => url.trim_end_matches('/').into(),
             Some(url) => {
-                let problem = format!("--admin-url must begin with http:// and name a host, not `{url}`");
+                let problem = format!("--admin-url must begin with http:// or https:// and name a host, not `{url}`");
                 return Err(AdminError::Address(problem));
             }
         };
-        Ok(Self { base, token: admin.token.clone(), agent: agent(ANSWER_MAX) })
+        let tls = base.starts_with("https://").then(|| tls::of_commands(admin)).transpose();
+        let tls = tls.map_err(|error| AdminError::Tls(error.to_string()))?;
+        let agent = agent(ANSWER_MAX, tls.as_ref());
+        Ok(Self { base, token: admin.token.clone(), tls, agent })
     }
 
     /// The same, but with another time that a request may take.
     #[must_use]
     pub fn within(self, answer_max: Duration) -> Self {
-        Self { agent: agent(answer_max), ..self }
+        Self { agent: agent(answer_max, self.tls.as_ref()), ..self }
     }
 
     /// GET; `path` begins with `/` and may have a query, its parts encoded with [`encoded`].
@@ -206,7 +217,8 @@ pub fn encoded(text: &str) -> String {
 }
 
 /// A listener on every address of its machine is asked on this one.
-fn of_address(address: SocketAddr) -> Result<String, AdminError> {
+fn of_address(admin: &AdminConfig) -> Result<String, AdminError> {
+    let address = admin.address;
     if address.port() == 0 {
         let problem = "admin.address has port 0, which the system chooses at the start: say --admin-url";
         return Err(AdminError::Address(problem.to_owned()));
@@ -216,10 +228,11 @@ fn of_address(address: SocketAddr) -> Result<String, AdminError> {
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
         ip => ip,
     };
-    Ok(format!("http://{}", SocketAddr::new(ip, address.port())))
+    let scheme = if admin.tls.cert.is_some() { "https" } else { "http" };
+    Ok(format!("{scheme}://{}", SocketAddr::new(ip, address.port())))
 }
 
-fn agent(answer_max: Duration) -> Agent {
+fn agent(answer_max: Duration, tls: Option<&TlsConfig>) -> Agent {
     // No proxy of the environment: the host itself is meant, and it refuses what a proxy brings.
     let config = Agent::config_builder()
         .http_status_as_error(false)
@@ -227,6 +240,10 @@ fn agent(answer_max: Duration) -> Agent {
         .proxy(None)
         .timeout_connect(Some(CONNECT_MAX))
         .timeout_global(Some(answer_max));
+    let config = match tls {
+        Some(tls) => config.tls_config(tls.clone()),
+        None => config,
+    };
     config.build().new_agent()
 }
 
@@ -274,7 +291,7 @@ mod tests {
             stream.write_all(answer.as_bytes()).unwrap();
             String::from_utf8(request).unwrap()
         });
-        (AdminConfig { address, token: Secret::new("sixteen--letters") }, asked)
+        (AdminConfig { address, token: Secret::new("sixteen--letters"), ..AdminConfig::default() }, asked)
     }
 
     #[test]
@@ -316,22 +333,29 @@ mod tests {
 
     #[test]
     fn where_the_host_is() {
-        let of = |address: &str| of_address(address.parse().unwrap());
+        let of =
+            |address: &str| of_address(&AdminConfig { address: address.parse().unwrap(), ..AdminConfig::default() });
         assert_eq!(of("0.0.0.0:9").unwrap(), "http://127.0.0.1:9");
         assert_eq!(of("[::]:9").unwrap(), "http://[::1]:9");
         assert_eq!(of("10.1.2.3:9").unwrap(), "http://10.1.2.3:9");
         assert!(of("127.0.0.1:0").unwrap_err().to_string().contains("--admin-url"));
         let admin = AdminConfig::default();
-        for wrong in ["https://a", "localhost:9090", "http://", ""] {
+        for wrong in ["ftp://a", "localhost:9090", "http://", "https://", ""] {
             assert!(AdminClient::new(&admin, Some(wrong)).is_err(), "{wrong}");
         }
         assert_eq!(AdminClient::new(&admin, Some("http://a:1/")).unwrap().url("/v1"), "http://a:1/v1");
+        let mut over_tls = AdminConfig { address: "0.0.0.0:9".parse().unwrap(), ..AdminConfig::default() };
+        over_tls.tls.cert = Some("cert.pem".into());
+        assert_eq!(of_address(&over_tls).unwrap(), "https://127.0.0.1:9");
+        over_tls.ca = Some("/no/such/ca.pem".into());
+        let error = AdminClient::new(&over_tls, Some("https://a")).err().unwrap();
+        assert!(error.to_string().starts_with("/no/such/ca.pem cannot be read"), "{error}");
     }
 
     #[test]
     fn nobody_there_is_said() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let admin = AdminConfig { address: listener.local_addr().unwrap(), token: None };
+        let admin = AdminConfig { address: listener.local_addr().unwrap(), ..AdminConfig::default() };
         drop(listener);
         let error = AdminClient::new(&admin, None).unwrap().get("/health").unwrap_err();
         assert!(error.to_string().starts_with("no answer from http://127.0.0.1:"), "{error}");

@@ -64,6 +64,9 @@ pub enum Refusal {
     /// A token that proves nothing; the source says why, which is for the log and not for the client.
     #[error("Invalid authentication token")]
     InvalidToken(#[source] AuthError),
+    /// The user has as many sockets as it may have: `listen.connections_per_user_max`.
+    #[error("Too many connections")]
+    TooMany,
 }
 
 impl Refusal {
@@ -74,6 +77,7 @@ impl Refusal {
             Self::MissingSession => "missing_session",
             Self::MissingMachine => "missing_machine",
             Self::InvalidToken(_) => "invalid_token",
+            Self::TooMany => "too_many",
         }
     }
 }

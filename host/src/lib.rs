@@ -7,6 +7,7 @@
 
 pub mod admin;
 pub mod admin_client;
+mod admission;
 mod alarm;
 pub mod auth;
 mod caught;
@@ -42,10 +43,12 @@ mod redis_server;
 pub mod rollout;
 pub mod root;
 pub mod rpc;
+mod serve;
 pub mod server;
 mod shed;
 mod signals;
 pub mod statistics;
 pub mod telemetry;
+mod tls;
 pub mod token;
 mod wire;

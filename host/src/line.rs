@@ -4,87 +4,128 @@
 //! at all, holds up the write of one for as long as it likes, and with it the news that the client is gone. And what the
 //! host says at the level of Socket.IO needs room in the very buffer that such a client does not empty.
 
+mod stream;
+
 use std::{
+    any::Any,
     future::Future,
-    io,
+    io::{self, Write},
     mem::MaybeUninit,
     net::SocketAddr,
     pin::Pin,
     sync::{
-        Arc, Weak,
+        Arc, Mutex, Weak,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::{Context, Poll, ready},
     time::Duration,
 };
 
-use axum::{
-    body::Bytes,
-    extract::connect_info::Connected,
-    serve::{IncomingStream, Listener},
-};
+use axum::{body::Bytes, serve::Listener};
 use futures_util::task::AtomicWaker;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::{TcpListener, TcpStream},
+    net::TcpListener,
     time::{Instant, Sleep, sleep},
+};
+
+use self::stream::Stream;
+use crate::{
+    admission::{Admission, Admitted},
+    lock::lock,
+    tls::Tls,
 };
 
 /// How much is read at once from a client that sends much.
 const AHEAD_BYTES: usize = 16 << 10;
 
+/// What who is not let in is told, where there is no handshake before: a load balancer goes elsewhere.
+const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+
 /// Accepts connections as [`Line`]s.
 pub(crate) struct Lines {
     listener: TcpListener,
     silence_max: Duration,
+    admission: Admission,
+    tls: Option<Tls>,
 }
 
 impl Lines {
-    /// `silence_max`: after how long without a byte from the client its connection ends.
-    pub(crate) fn new(listener: TcpListener, silence_max: Duration) -> Self {
-        Self { listener, silence_max }
-    }
-}
-
-impl Listener for Lines {
-    type Io = Line;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Line, SocketAddr) {
-        let (stream, peer) = Listener::accept(&mut self.listener).await;
-        // Packets are small and waited for.
-        let _ = stream.set_nodelay(true);
-        (Line::new(stream, self.silence_max), peer)
+    /// `silence_max`: after how long without a byte from the client its connection ends; `admission`: who gets one;
+    /// `tls`: without it the connections are plain.
+    pub(crate) fn new(listener: TcpListener, silence_max: Duration, admission: Admission, tls: Option<Tls>) -> Self {
+        Self { listener, silence_max, admission, tls }
     }
 
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
+    /// Who gets a connection.
+    pub(crate) fn admission(&self) -> &Admission {
+        &self.admission
+    }
+
+    /// After how long without a byte from the client its connection ends.
+    pub(crate) fn silence_max(&self) -> Duration {
+        self.silence_max
+    }
+
+    /// The next connection that is let in.
+    pub(crate) async fn accept(&mut self) -> (Line, SocketAddr) {
+        loop {
+            let (stream, peer) = Listener::accept(&mut self.listener).await;
+            let Some(admitted) = self.admission.admit(peer.ip()) else {
+                if self.tls.is_none() {
+                    // Nothing was sent on it, so there is room for so little; and whoever closed meanwhile is told nothing.
+                    let _ = stream.into_std().and_then(|mut stream| stream.write_all(BUSY));
+                }
+                continue;
+            };
+            // Packets are small and waited for.
+            let _ = stream.set_nodelay(true);
+            let stream = match &self.tls {
+                None => Stream::Plain(stream),
+                Some(tls) => Stream::Shaking(Box::new((tls.accept(stream), tls.listener()))),
+            };
+            return (Line::new(stream, self.silence_max, admitted), peer);
+        }
     }
 }
 
 /// A client's connection.
 pub(crate) struct Line {
-    stream: TcpStream,
+    stream: Stream,
     scissors: Scissors,
     silence_max: Duration,
     heard: Instant,
     /// Goes off when the client may have been silent for too long; moved on only then, not with every packet.
     alarm: Pin<Box<Sleep>>,
     ahead: Ahead,
+    _admitted: Admitted,
 }
 
 impl Line {
-    fn new(stream: TcpStream, silence_max: Duration) -> Self {
+    fn new(stream: Stream, silence_max: Duration, admitted: Admitted) -> Self {
         let alarm = Box::pin(sleep(silence_max));
         let (scissors, heard, ahead) = (Scissors::default(), Instant::now(), Ahead::default());
-        Self { stream, scissors, silence_max, heard, alarm, ahead }
+        Self { stream, scissors, silence_max, heard, alarm, ahead, _admitted: admitted }
     }
 
-    fn poll_send(
+    /// A way to cut it from elsewhere.
+    pub(crate) fn scissors(&self) -> Scissors {
+        self.scissors.clone()
+    }
+
+    /// Goes on with the handshake, if there is one.
+    fn poll_open(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if ready!(self.stream.poll_open(cx))? {
+            self.scissors.0.is_certified.store(true, Ordering::Release);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_send<T>(
         &mut self,
         cx: &mut Context<'_>,
-        send: impl FnOnce(Pin<&mut TcpStream>, &mut Context<'_>) -> Poll<io::Result<usize>>,
-    ) -> Poll<io::Result<usize>> {
+        send: impl FnOnce(Pin<&mut Stream>, &mut Context<'_>) -> Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
         self.scissors.0.writer.register(cx.waker());
         self.scissors.check()?;
         let sent = send(Pin::new(&mut self.stream), cx);
@@ -115,6 +156,7 @@ impl AsyncRead for Line {
         line.scissors.0.reader.register(cx.waker());
         line.mind_silence(cx);
         line.scissors.check()?;
+        ready!(line.poll_open(cx))?;
         let before = buf.filled().len();
         ready!(line.ahead.poll_read(&mut line.stream, cx, buf))?;
         if buf.filled().len() > before {
@@ -135,12 +177,7 @@ struct Ahead {
 }
 
 impl Ahead {
-    fn poll_read(
-        &mut self,
-        stream: &mut TcpStream,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
+    fn poll_read(&mut self, stream: &mut Stream, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if self.bytes.is_empty() {
             if !self.is_behind || buf.remaining() >= AHEAD_BYTES {
                 ready!(Pin::new(stream).poll_read(cx, buf))?;
@@ -179,11 +216,26 @@ impl AsyncWrite for Line {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
+        let line = self.get_mut();
+        if line.stream.is_plain() {
+            return Poll::Ready(Ok(())); // what was taken is the kernel's
+        }
+        line.poll_send(cx, |stream, cx| stream.poll_flush(cx))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
+        let line = self.get_mut();
+        if line.stream.is_plain() {
+            return Pin::new(&mut line.stream).poll_shutdown(cx);
+        }
+        line.poll_send(cx, |stream, cx| stream.poll_shutdown(cx))
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        // The scissors may be kept by those who need not know yet that there is nothing to cut.
+        *lock(&self.scissors.0.held) = None;
     }
 }
 
@@ -193,21 +245,27 @@ pub(crate) struct Scissors(Arc<Shared>);
 
 struct Shared {
     is_cut: AtomicBool,
+    /// The client showed a certificate that was verified.
+    is_certified: AtomicBool,
     began: Instant,
     /// When something was heard of the client last, in milliseconds since the line began.
     heard_ms: AtomicU64,
     reader: AtomicWaker,
     writer: AtomicWaker,
+    /// What is given back when the line ends.
+    held: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
 impl Default for Shared {
     fn default() -> Self {
         Self {
             is_cut: AtomicBool::new(false),
+            is_certified: AtomicBool::new(false),
             began: Instant::now(),
             heard_ms: AtomicU64::new(0),
             reader: AtomicWaker::new(),
             writer: AtomicWaker::new(),
+            held: Mutex::new(None),
         }
     }
 }
@@ -221,6 +279,16 @@ impl Scissors {
     /// How long nothing was heard of the client: not a byte, be it of the engine's own.
     pub(crate) fn silence(&self) -> Duration {
         self.0.began.elapsed().saturating_sub(Duration::from_millis(self.0.heard_ms.load(Ordering::Relaxed)))
+    }
+
+    /// Whether the client showed a certificate that was verified, which is known by its first request.
+    pub(crate) fn is_certified(&self) -> bool {
+        self.0.is_certified.load(Ordering::Acquire)
+    }
+
+    /// Keeps a thing until the line ends, in place of the one before.
+    pub(crate) fn hold(&self, thing: impl Any + Send) {
+        *lock(&self.0.held) = Some(Box::new(thing));
     }
 
     /// Ends the connection as if the network had: whoever reads or writes gets an error, and the client reconnects.
@@ -260,25 +328,22 @@ impl WeakScissors {
     }
 }
 
-impl Connected<IncomingStream<'_, Lines>> for Scissors {
-    fn connect_info(stream: IncomingStream<'_, Lines>) -> Self {
-        stream.io().scissors.clone()
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use std::net::Ipv4Addr;
 
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpStream,
+    };
 
     use super::*;
 
     async fn lines(silence_max: Duration) -> (Line, TcpStream) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        let (line, _) = Lines::new(listener, silence_max).accept().await;
+        let (line, _) = Lines::new(listener, silence_max, Admission::of_operators(), None).accept().await;
         (line, client)
     }
 

@@ -1,6 +1,6 @@
 //! Puts the parts together and runs them: listeners, Socket.IO, the root namespace, policies, the admin API.
 
-use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
+use std::{future::Future, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use axum::{Router, middleware};
@@ -12,7 +12,8 @@ use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 use wildmatch::WildMatch;
 
 use crate::{
-    admin::{self, Admin},
+    admin::{self, Admin, Operator},
+    admission::{Admission, Users},
     auth::Verifier,
     cluster::Replicas,
     config::{Config, CorsOrigins, ListenConfig, RpcConfig},
@@ -21,7 +22,7 @@ use crate::{
     experiments::Experiments,
     head,
     io::{Adapter, SocketIo, connected},
-    line::{Lines, Scissors},
+    line::Lines,
     memory,
     policies::Policies,
     policy_dir::PolicyDir,
@@ -29,9 +30,11 @@ use crate::{
     rollout::Rollouts,
     root,
     rpc::{Deadlines, LookupSettings, Rpc, RpcSettings},
+    serve::serve,
     shed::{Upgrades, note_upgrade},
     signals::Signals,
     telemetry::Metrics,
+    tls::{Files, Tls, TlsError},
 };
 
 /// How long connections may take to end after the sockets were closed.
@@ -39,6 +42,12 @@ const CLOSING_MAX: Duration = Duration::from_secs(5);
 
 /// Each socket keeps such a buffer for as long as it lives. What is longer is read by larger pieces, see [`line`](crate::line).
 const READ_BUFFER_BYTES: usize = 128;
+
+/// Who asks the admin API may wait so long for an answer: a push is prepared by all replicas.
+const ADMIN_SILENCE_MAX: Duration = Duration::from_secs(900);
+
+/// Between two requests on a connection of the admin listener. Whoever scrapes metrics each minute keeps its own.
+const ADMIN_HEAD_MAX: Duration = Duration::from_secs(75);
 
 /// Where a started server listens.
 #[derive(Debug, Clone, serde::Serialize)]
@@ -64,6 +73,12 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
     if config.redis.lost_after_ms.get() < 2 * config.redis.heartbeat_ms.get() {
         tracing::warn!("redis.lost_after_ms is less than two heartbeats: replicas that live can be taken for silent");
     }
+    if config.admin.is_plain_beyond_loopback() {
+        tracing::warn!(
+            "admin.address is no loopback address and there is no admin.tls: the token goes over the network in the clear, \
+             unless something in front of the host speaks TLS"
+        );
+    }
     let mut signals = Signals::new()?;
     let verifier = Arc::new(Verifier::from_config(&config.auth).context("auth")?);
     let policies = Arc::new(Policies::new(&config.policy, &config.rpc)?);
@@ -79,7 +94,8 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
     let (layer, io) = socketio(&config.listen, replicas.cluster().clone());
     let devices = Devices::new(&config, verifier.clone(), policies.clone(), replicas.clone());
     let experiments = Experiments::new(&config, policies.clone(), replicas.clone()).context("experiments")?;
-    root::mount(&io, verifier, rpc.clone());
+    let users = Users::new(config.listen.connections_per_user_max.as_usize());
+    root::mount(&io, verifier, rpc.clone(), users);
     devices.start(&io);
     root::describe_sockets(&io, &replicas.cluster().namespace("/"));
     replicas.start(&rpc, &devices);
@@ -89,9 +105,12 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
 
     let listener = bind(config.listen.address, "listen.address").await?;
     let admin_listener = bind(config.admin.address, "admin.address").await?;
+    let tls = tls_of_clients(&config).context("listen.tls")?;
+    let admin_tls = tls_of_operators(&config).context("admin.tls")?;
+    let scheme = |tls: &Option<Tls>| if tls.is_some() { "https" } else { "http" };
     let listening = Listening {
-        socketio: format!("http://{}{}", listener.local_addr()?, config.listen.path),
-        admin: format!("http://{}", admin_listener.local_addr()?),
+        socketio: format!("{}://{}{}", scheme(&tls), listener.local_addr()?, config.listen.path),
+        admin: format!("{}://{}", scheme(&admin_tls), admin_listener.local_addr()?),
     };
     let app = Router::new()
         .layer(layer)
@@ -111,10 +130,12 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
         token: config.admin.token.clone(),
     });
 
-    let lines = Lines::new(listener, silence_max(&config.listen));
+    let lines = Lines::new(listener, silence_max(&config.listen), Admission::of_clients(&config.listen), tls);
+    let admin_lines = Lines::new(admin_listener, ADMIN_SILENCE_MAX, Admission::of_operators(), admin_tls);
+    let head_max = config.listen.head_timeout_ms.as_millis();
     let (stop, _) = watch::channel(false);
-    let sockets = tokio::spawn(serve_sockets(lines, app, stopped(&stop)));
-    let admin = tokio::spawn(serve_admin(admin_listener, admin, stopped(&stop)));
+    let sockets = tokio::spawn(serve(lines, app, head_max, |_, line| line, stopped(&stop)));
+    let admin = tokio::spawn(serve(admin_lines, admin, ADMIN_HEAD_MAX, Operator::new, stopped(&stop)));
     tracing::info!(socketio = listening.socketio, admin = listening.admin, "listening");
     ready(&listening);
 
@@ -216,18 +237,19 @@ async fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener>
     TcpListener::bind(address).await.with_context(|| format!("{setting}: cannot listen on {address}"))
 }
 
-async fn serve_sockets(lines: Lines, app: Router, stopped: impl Future<Output = ()> + Send + 'static) {
-    let app = app.into_make_service_with_connect_info::<Scissors>();
-    if let Err(error) = axum::serve(lines, app).with_graceful_shutdown(stopped).await {
-        tracing::error!(%error, "the Socket.IO listener failed");
-    }
+fn tls_of_clients(config: &Config) -> Result<Option<Tls>, TlsError> {
+    let tls = &config.listen.tls;
+    tls_of(&tls.cert, &tls.key, None).map(|files| Tls::open(files, "clients", tls.reload_ms.as_millis())).transpose()
 }
 
-async fn serve_admin(listener: TcpListener, app: Router, stopped: impl Future<Output = ()> + Send + 'static) {
-    let app = app.into_make_service_with_connect_info::<SocketAddr>();
-    if let Err(error) = axum::serve(listener, app).with_graceful_shutdown(stopped).await {
-        tracing::error!(%error, "the admin listener failed");
-    }
+fn tls_of_operators(config: &Config) -> Result<Option<Tls>, TlsError> {
+    let tls = &config.admin.tls;
+    let files = tls_of(&tls.cert, &tls.key, tls.client_ca.clone());
+    files.map(|files| Tls::open(files, "admin", tls.reload_ms.as_millis())).transpose()
+}
+
+fn tls_of(cert: &Option<PathBuf>, key: &Option<PathBuf>, client_ca: Option<PathBuf>) -> Option<Files> {
+    Some(Files { cert: cert.clone()?, key: key.clone()?, client_ca })
 }
 
 fn stopped(stop: &watch::Sender<bool>) -> impl Future<Output = ()> + Send + 'static {

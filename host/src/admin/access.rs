@@ -1,4 +1,4 @@
-//! Who may use the admin API: whoever has the token, and whoever is on this machine.
+//! Who may use the admin API: whoever has the token or a certificate, and whoever is on this machine.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -15,25 +15,42 @@ use axum::{
     middleware::Next,
     response::Response,
 };
+use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::{Admin, refusal};
+use crate::line::Scissors;
+
+/// Who asks.
+#[derive(Clone)]
+pub(crate) struct Operator {
+    address: SocketAddr,
+    line: Scissors,
+}
+
+impl Operator {
+    /// Whoever is at `address`, by this connection.
+    pub(crate) fn new(address: SocketAddr, line: Scissors) -> Self {
+        Self { address, line }
+    }
+}
 
 pub(super) async fn check(
     State(admin): State<Arc<Admin>>,
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    ConnectInfo(operator): ConnectInfo<Operator>,
     request: Request,
     next: Next,
 ) -> Response {
     let is_in = match request.headers().get(AUTHORIZATION) {
         Some(_) => has_token(&admin, &request),
-        None => peer.ip().to_canonical().is_loopback() && is_of_this_machine(&request),
+        None if operator.line.is_certified() => true,
+        None => operator.address.ip().to_canonical().is_loopback() && is_of_this_machine(&request),
     };
     if is_in {
         return next.run(request).await;
     }
     metrics::counter!("pointwork_admin_refused_total").increment(1);
-    refusal(StatusCode::UNAUTHORIZED, "a bearer token is required: admin.token")
+    refusal(StatusCode::UNAUTHORIZED, "a bearer token (admin.token) or a certificate (admin.tls.client_ca) is required")
 }
 
 /// Whether a request from loopback was also made on this machine: not by a page in its browser that had its own name point
@@ -52,7 +69,11 @@ fn is_of_this_machine(request: &Request) -> bool {
 fn has_token(admin: &Admin, request: &Request) -> bool {
     let given = request.headers().get(AUTHORIZATION).and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
     match (&admin.token, given) {
-        (Some(token), Some(given)) => bool::from(token.expose().as_bytes().ct_eq(given)),
+        // Of digests, which are of one length: how long the token is does not show either.
+        (Some(token), Some(given)) => {
+            let (token, given) = (Sha256::digest(token.expose()), Sha256::digest(given));
+            bool::from(token.as_slice().ct_eq(given.as_slice()))
+        }
         _ => false,
     }
 }

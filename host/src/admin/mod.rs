@@ -20,6 +20,7 @@ use axum::{
 };
 use serde_json::json;
 
+pub(crate) use access::Operator;
 pub use rollout::{CONFIG_HEADER, DIGEST_HEADER, ascii};
 
 use crate::{

@@ -99,6 +99,9 @@ pub struct SettingsArgs {
     /// Where the policies are: policy.dir
     #[arg(long, value_name = "DIR", global = true)]
     policy_dir: Option<String>,
+    /// Who vouches for the host that a command asks over https, PEM: admin.ca
+    #[arg(long, value_name = "FILE", global = true)]
+    admin_ca: Option<String>,
     /// Any setting; repeatable, the last one stands, over the flags above
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE", global = true)]
     set: Vec<String>,
@@ -121,6 +124,7 @@ impl SettingsArgs {
             ("--listen", "listen.address", self.listen),
             ("--admin", "admin.address", self.admin),
             ("--policy-dir", "policy.dir", self.policy_dir),
+            ("--admin-ca", "admin.ca", self.admin_ca),
         ];
         let mut flags: Vec<Assignment> = plain
             .into_iter()

@@ -1,11 +1,13 @@
 //! `[admin]`: the listener for operators and the application's backend.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use super::secret::Secret;
 use super::text;
+use super::tls::{AdminTlsConfig, Lack, lack};
 
 /// The shortest token, in characters, that may guard a listener which others can reach.
 pub const TOKEN_CHARS_MIN: usize = 16;
@@ -18,8 +20,20 @@ pub struct AdminConfig {
     #[serde(deserialize_with = "text::socket_addr")]
     pub address: SocketAddr,
     /// The bearer token that a request must carry. A loaded configuration has one of at least [`TOKEN_CHARS_MIN`]
-    /// characters whenever the address is not a loopback address; without a token, requests need none.
+    /// characters whenever the address is not a loopback address, unless there is `tls.client_ca`. Requests from loopback need none.
     pub token: Option<Secret>,
+    /// The certificate of the listener, and whose clients need no token.
+    pub tls: AdminTlsConfig,
+    /// PEM: who vouches for the host that the operators' commands ask; without it, whoever this machine trusts.
+    #[serde(default, deserialize_with = "text::non_empty")]
+    pub ca: Option<PathBuf>,
+    /// PEM: the certificate that the operators' commands show. A loaded configuration has both this and
+    /// [`client_key`](Self::client_key), or neither.
+    #[serde(default, deserialize_with = "text::non_empty")]
+    pub client_cert: Option<PathBuf>,
+    /// PEM: its key.
+    #[serde(default, deserialize_with = "text::non_empty")]
+    pub client_key: Option<PathBuf>,
 }
 
 impl AdminConfig {
@@ -27,7 +41,7 @@ impl AdminConfig {
     pub(super) fn exposure(&self) -> Option<String> {
         let chars = self.token.as_ref().map(|token| token.expose().chars().count());
         let loopback = self.address.ip().to_canonical().is_loopback();
-        if loopback || chars.is_some_and(|chars| chars >= TOKEN_CHARS_MIN) {
+        if loopback || self.tls.client_ca.is_some() || chars.is_some_and(|chars| chars >= TOKEN_CHARS_MIN) {
             return None;
         }
         let state = match chars {
@@ -35,15 +49,34 @@ impl AdminConfig {
             Some(chars) => format!("has only {chars}"),
         };
         Some(format!(
-            "must have at least {TOKEN_CHARS_MIN} characters because `admin.address` ({}) is not a loopback address, and it {state}",
+            "must have at least {TOKEN_CHARS_MIN} characters because `admin.address` ({}) is not a loopback address and there is no `admin.tls.client_ca`, and it {state}",
             self.address
         ))
+    }
+
+    /// Whether a token may go over the network in the clear.
+    #[must_use]
+    pub fn is_plain_beyond_loopback(&self) -> bool {
+        self.tls.cert.is_none() && !self.address.ip().to_canonical().is_loopback()
+    }
+
+    /// What lacks, if anything does.
+    pub(super) fn lack(&self) -> Option<Lack> {
+        let client = lack(self.client_cert.as_ref(), self.client_key.as_ref(), ("client_cert", "client_key"));
+        self.tls.lack().or(client)
     }
 }
 
 impl Default for AdminConfig {
     fn default() -> Self {
-        Self { address: SocketAddr::from((Ipv4Addr::LOCALHOST, 9090)), token: None }
+        Self {
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 9090)),
+            token: None,
+            tls: AdminTlsConfig::default(),
+            ca: None,
+            client_cert: None,
+            client_key: None,
+        }
     }
 }
 
@@ -57,7 +90,7 @@ mod tests {
         let exposed = |address: &str, token: Option<&str>| {
             let address = address.parse().unwrap();
             let token = token.and_then(Secret::new);
-            AdminConfig { address, token }.exposure().is_some()
+            AdminConfig { address, token, ..AdminConfig::default() }.exposure().is_some()
         };
         assert!(exposed("0.0.0.0:9090", None));
         assert!(exposed("0.0.0.0:9090", Some("fifteen-letters")));
@@ -66,5 +99,20 @@ mod tests {
         for loopback in ["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
             assert!(!exposed(loopback, None), "{loopback}");
         }
+    }
+
+    #[test]
+    fn certificates_of_clients_are_as_good_as_a_token() {
+        let mut admin = AdminConfig { address: "0.0.0.0:9090".parse().unwrap(), ..AdminConfig::default() };
+        assert!(admin.exposure().is_some() && admin.is_plain_beyond_loopback());
+        admin.tls.client_ca = Some("ca.pem".into());
+        assert!(admin.exposure().is_none());
+        assert_eq!(admin.lack(), Some(("tls.cert", "tls.client_ca")));
+        admin.tls.cert = Some("cert.pem".into());
+        assert_eq!(admin.lack(), Some(("tls.key", "tls.cert")));
+        admin.tls.key = Some("key.pem".into());
+        assert!(admin.lack().is_none() && !admin.is_plain_beyond_loopback());
+        admin.client_key = Some("key.pem".into());
+        assert_eq!(admin.lack(), Some(("client_cert", "client_key")));
     }
 }

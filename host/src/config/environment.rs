@@ -1,8 +1,8 @@
 //! Which variables of the environment are settings.
 //!
 //! `POINTWORK_<SECTION>_<KEY>` is `section.key`: the name is split at its first underscore, and keys keep theirs. In
-//! the section `policy` a key that begins with a slot's name, or with `records`, is a key of that table. The names that the field's
-//! deployments already set are understood too; a `POINTWORK_` name wins over them.
+//! the section `policy` a key that begins with a slot's name, or with `records`, is a key of that table, in `listen` and `admin` one
+//! that begins with `tls`. The names that the field's deployments already set are understood too; a `POINTWORK_` name wins over them.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -87,6 +87,11 @@ fn setting_of(rest: &str) -> String {
     {
         return format!("policy.{slot}.{key}");
     }
+    if (section == "listen" || section == "admin")
+        && let Some(key) = key.strip_prefix("tls_")
+    {
+        return format!("{section}.tls.{key}");
+    }
     format!("{section}.{key}")
 }
 
@@ -127,6 +132,9 @@ mod tests {
         assert_eq!(setting_of("POLICY_TARGET_DEADLINE_MS"), "policy.target.deadline_ms");
         assert_eq!(setting_of("POLICY_RECORDS_FILE_MIB"), "policy.records.file_mib");
         assert_eq!(setting_of("POLICY_TARGET"), "policy.target");
+        assert_eq!(setting_of("LISTEN_TLS_CERT"), "listen.tls.cert");
+        assert_eq!(setting_of("ADMIN_TLS_CLIENT_CA"), "admin.tls.client_ca");
+        assert_eq!(setting_of("ADMIN_CLIENT_CERT"), "admin.client_cert");
         assert_eq!(setting_of("NONSENSE"), "nonsense");
     }
 

@@ -8,7 +8,9 @@ use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::bounded::Bounded;
+use super::networks::Networks;
 use super::text;
+use super::tls::TlsConfig;
 
 /// The Socket.IO listener and its engine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -34,6 +36,19 @@ pub struct ListenConfig {
     pub drain_ms: Bounded<0, 3_600_000>,
     /// Which web origins may connect with credentials.
     pub cors_origins: CorsOrigins,
+    /// How long a connection may take until it has said what it wants, in milliseconds: its TLS handshake, and the head of each
+    /// request. A connection without a request for so long is closed, too.
+    pub head_timeout_ms: Bounded<10, 3_600_000>,
+    /// How many connections there may be, a further one is closed; 0 for as many as the limit of open files leaves.
+    pub connections_max: Bounded<0, 10_000_000>,
+    /// How many connections there may be from one address, or of one IPv6 network of 64 bits; 0 for any number.
+    pub connections_per_ip_max: Bounded<0, 10_000_000>,
+    /// How many sockets one user may have in the root namespace, at this replica; 0 for any number.
+    pub connections_per_user_max: Bounded<0, 10_000_000>,
+    /// Proxies whose `X-Forwarded-For` says from where a client comes. Their own addresses are not limited.
+    pub trusted_proxies: Networks,
+    /// The certificate of the listener.
+    pub tls: TlsConfig,
 }
 
 impl Default for ListenConfig {
@@ -48,6 +63,12 @@ impl Default for ListenConfig {
             max_buffer_packets: Bounded::literal::<8_192>(),
             drain_ms: Bounded::literal::<5_000>(),
             cors_origins: CorsOrigins::Any,
+            head_timeout_ms: Bounded::literal::<10_000>(),
+            connections_max: Bounded::literal::<0>(),
+            connections_per_ip_max: Bounded::literal::<0>(),
+            connections_per_user_max: Bounded::literal::<0>(),
+            trusted_proxies: Networks::default(),
+            tls: TlsConfig::default(),
         }
     }
 }

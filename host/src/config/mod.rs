@@ -20,6 +20,7 @@ mod error;
 mod layers;
 mod listen;
 mod log;
+mod networks;
 mod policy;
 mod records;
 mod redis;
@@ -28,6 +29,7 @@ mod secret;
 #[cfg(test)]
 mod tests;
 mod text;
+mod tls;
 
 pub use admin::{AdminConfig, TOKEN_CHARS_MIN};
 pub use auth::AuthConfig;
@@ -37,11 +39,13 @@ pub use error::ConfigError;
 pub use layers::Assignment;
 pub use listen::{CorsOrigins, EnginePath, ListenConfig};
 pub use log::{LogConfig, LogFilter, LogFormat};
+pub use networks::Networks;
 pub use policy::{PolicyConfig, PolicyFile, PolicyJson, PolicySource, SlotConfig};
 pub use records::{RecordsConfig, Share};
 pub use redis::RedisConfig;
 pub use rpc::RpcConfig;
 pub use secret::Secret;
+pub use tls::{AdminTlsConfig, ReloadMs, TlsConfig};
 
 use layers::Layer;
 
@@ -114,7 +118,24 @@ pub fn load(sources: Sources) -> Result<Config, ConfigError> {
     let config = figment.extract_lossy::<Config>().map_err(|error| ConfigError::new(error, layers::DEFAULT))?;
     refuse_open_admin(&config, &figment)?;
     refuse_alone_cluster(&config, &figment)?;
+    refuse_half_a_pair(&config, &figment)?;
     Ok(config)
+}
+
+/// A certificate and its key belong together.
+fn refuse_half_a_pair(config: &Config, figment: &Figment) -> Result<(), ConfigError> {
+    let listen = config.listen.tls.lack().map(|lack| ("listen", lack));
+    let Some((section, (lacking, given))) = listen.or_else(|| config.admin.lack().map(|lack| ("admin", lack))) else {
+        return Ok(());
+    };
+    let given = format!("{section}.{given}");
+    let origin = figment.find_metadata(&given);
+    let origin = origin.map_or(layers::DEFAULT, |metadata| metadata.name.as_ref());
+    Err(ConfigError::Invalid {
+        setting: format!("{section}.{lacking}"),
+        problem: format!("must be set, because `{given}` is"),
+        origin: format!("the latter from {origin}"),
+    })
 }
 
 /// Pointers in Redis need a Redis.

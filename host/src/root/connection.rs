@@ -11,6 +11,7 @@ use super::{
     follow::follow,
 };
 use crate::{
+    admission::Place,
     clock::unix_ms,
     deliver::{acknowledge, broadcast},
     gate::{Gate, Passed},
@@ -42,11 +43,16 @@ pub(super) struct Connection {
     gate: Gate<Event>,
     /// For a client that can have offsets, as long as it is connected.
     following: Mutex<Option<Following>>,
+    /// Its place among the user's, where these are limited, until it is gone.
+    place: Mutex<Option<Box<UserPlace>>>,
 }
 
+type UserPlace = Place<Arc<str>>;
+
 impl Connection {
-    pub(super) fn new(identity: Identity, rpc: Arc<Rpc>) -> Self {
-        Self { party: rpc.party(&identity), identity, rpc, gate: Gate::new(), following: Mutex::default() }
+    pub(super) fn new(identity: Identity, rpc: Arc<Rpc>, place: Option<UserPlace>) -> Self {
+        let (party, place) = (rpc.party(&identity), Mutex::new(place.map(Box::new)));
+        Self { party, identity, rpc, gate: Gate::new(), following: Mutex::default(), place }
     }
 
     /// The rooms the socket is in from the start: what is broadcast to a user reaches it by one of them.
@@ -101,6 +107,7 @@ impl Connection {
 
     /// The socket is gone; its rooms are left by socketioxide.
     pub(super) fn close(&self, socket: &SocketRef, departure: Departure) {
+        *lock(&self.place) = None;
         if self.gate.close() {
             *lock(&self.following) = None;
             let idle = self.rpc.disconnect(socket, &self.party, departure);

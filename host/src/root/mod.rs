@@ -18,8 +18,9 @@ use socketioxide_redis_streams::{FOLLOWERS_ROOM, Namespace};
 pub(crate) use self::connection::departure;
 use self::connection::{Connection, Event};
 use crate::{
+    admission::{TooMany, Users},
     auth::Verifier,
-    identity::{Handshake, identify},
+    identity::{Handshake, Refusal, identify},
     io::{AckSender, SocketIo, SocketRef},
     rpc::Rpc,
     wire::Incoming,
@@ -30,12 +31,16 @@ use crate::{
 /// All is set up in the middleware, which runs before CONNECT is sent: a client that sends in the very tick of its
 /// CONNECT finds every handler in place. What must not be left behind by a socket that never gets its CONNECT (its
 /// entry in the directory, its machine's activity) waits for the connect handler.
-pub fn mount(io: &SocketIo, verifier: Arc<Verifier>, rpc: Arc<Rpc>) {
+pub(crate) fn mount(io: &SocketIo, verifier: Arc<Verifier>, rpc: Arc<Rpc>, users: Users) {
     let admit = move |socket: SocketRef, TryData(handshake): TryData<Handshake>| {
         let identity = identify(handshake.ok(), |token| verifier.verify_user(token));
-        ready(match identity {
-            Ok(identity) => {
-                set_up(&socket, Arc::new(Connection::new(identity, rpc.clone())));
+        let admitted = identity.and_then(|identity| match users.admit(&identity.user) {
+            Ok(place) => Ok((identity, place)),
+            Err(TooMany) => Err(Refusal::TooMany),
+        });
+        ready(match admitted {
+            Ok((identity, place)) => {
+                set_up(&socket, Arc::new(Connection::new(identity, rpc.clone(), place)));
                 Ok(())
             }
             Err(refusal) => {

@@ -1,0 +1,171 @@
+//! Serves HTTP on a listener: each connection by a task of its own, until it is asked to stop.
+//!
+//! What `axum::serve` does, and two bounds that it has not: a head that does not come whole in time, be it a byte a minute, ends
+//! the connection, and so does a body.
+
+use std::{
+    future::Future,
+    net::SocketAddr,
+    pin::{Pin, pin},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::{Body, Bytes, HttpBody},
+    extract::{ConnectInfo, Request},
+    http::{StatusCode, header::UPGRADE},
+    response::IntoResponse,
+};
+use hyper::{
+    body::{Frame, Incoming, SizeHint},
+    server::conn::http1,
+    service::{Service, service_fn},
+};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
+use tokio::{
+    sync::watch,
+    time::{Sleep, sleep},
+};
+
+use crate::{
+    admission::{Admission, TooMany},
+    line::{Line, Lines, Scissors},
+};
+
+/// The longest head of a request. The field's clients may have their token in a header, and a browser its cookies.
+const HEAD_BYTES_MAX: usize = 64 << 10;
+
+/// Serves `app` until `stopped`, and then until the last connection is closed; idle ones are closed at once.
+///
+/// `head_max`: how long a connection may take, TLS handshake included, until the head of its next request is there. A body may
+/// take as long as the client may be silent. Requests have `ConnectInfo` of what `known` makes of the connection.
+pub(crate) async fn serve<T: Clone + Send + Sync + 'static>(
+    mut lines: Lines,
+    app: Router,
+    head_max: Duration,
+    known: fn(SocketAddr, Scissors) -> T,
+    stopped: impl Future<Output = ()> + Send,
+) {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(head_max).max_buf_size(HEAD_BYTES_MAX);
+    let (stop, _) = watch::channel(false);
+    let mut stopped = pin!(stopped);
+    loop {
+        let (line, peer) = tokio::select! {
+            accepted = lines.accept() => accepted,
+            () = stopped.as_mut() => break,
+        };
+        let info = known(peer, line.scissors());
+        let door =
+            Door { admission: lines.admission().clone(), peer, line: line.scissors(), body_max: lines.silence_max() };
+        tokio::spawn(converse(http.clone(), line, app.clone(), (door, info), stop.subscribe()));
+    }
+    drop(lines);
+    stop.send_replace(true);
+    stop.closed().await;
+}
+
+/// One connection, until it ends or becomes a WebSocket.
+async fn converse<T: Clone + Send + Sync + 'static>(
+    http: http1::Builder,
+    line: Line,
+    app: Router,
+    (door, info): (Door, T),
+    mut stop: watch::Receiver<bool>,
+) {
+    let app = TowerToHyperService::new(app);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let answer = door.enter(request).map(|mut request| {
+            request.extensions_mut().insert(ConnectInfo(info.clone()));
+            app.call(request)
+        });
+        async move {
+            match answer {
+                Ok(answer) => answer.await,
+                Err(TooMany) => Ok(StatusCode::SERVICE_UNAVAILABLE.into_response()),
+            }
+        }
+    });
+    let stopping = async {
+        let _ = stop.wait_for(|stop| *stop).await;
+    };
+    let mut connection = pin!(http.serve_connection(TokioIo::new(line), service).with_upgrades());
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stopping => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        // A client that went away, or was sent away.
+        tracing::trace!(%error, "a connection failed");
+    }
+}
+
+/// What a request passes before anything is done for it.
+struct Door {
+    admission: Admission,
+    peer: SocketAddr,
+    line: Scissors,
+    body_max: Duration,
+}
+
+impl Door {
+    fn enter(&self, request: Request<Incoming>) -> Result<Request, TooMany> {
+        let headers = request.headers();
+        // A WebSocket has its connection for itself, through a proxy, too. Polls share theirs, and say nothing of how many clients
+        // there are.
+        if headers.contains_key(UPGRADE) {
+            if let Some(place) = self.admission.admit_forwarded(self.peer.ip(), headers)? {
+                self.line.hold(place);
+            }
+        }
+        let body_max = self.body_max;
+        Ok(request
+            .map(|body| if body.is_end_stream() { Body::empty() } else { Body::new(Timely::new(body, body_max)) }))
+    }
+}
+
+/// A body that fails when it is not there in time.
+struct Timely {
+    body: Incoming,
+    alarm: Pin<Box<Sleep>>,
+}
+
+impl Timely {
+    fn new(body: Incoming, max: Duration) -> Self {
+        Self { body, alarm: Box::pin(sleep(max)) }
+    }
+}
+
+/// The client took too long for the body of its request.
+#[derive(Debug, thiserror::Error)]
+#[error("the body of the request did not come in time")]
+struct TooSlow;
+
+impl HttpBody for Timely {
+    type Data = Bytes;
+    type Error = axum::BoxError;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
+        let timely = self.get_mut();
+        if timely.alarm.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Some(Err(TooSlow.into())));
+        }
+        Pin::new(&mut timely.body).poll_frame(cx).map_err(Into::into)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
