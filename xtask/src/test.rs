@@ -34,7 +34,7 @@ enum Step {
     Clippy,
     /// Rustdoc: warnings are errors.
     Doc,
-    /// Licences, sources and advisories of the dependencies.
+    /// Licences, sources, withdrawn versions and advisories of the dependencies.
     Deny,
     /// Builds the policies and the hostile guests, and checks the policies.
     Policies,
