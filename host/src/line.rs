@@ -62,11 +62,6 @@ impl Lines {
         &self.admission
     }
 
-    /// After how long without a byte from the client its connection ends.
-    pub(crate) fn silence_max(&self) -> Duration {
-        self.silence_max
-    }
-
     /// The next connection that is let in.
     pub(crate) async fn accept(&mut self) -> (Line, SocketAddr) {
         loop {

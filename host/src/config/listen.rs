@@ -36,8 +36,8 @@ pub struct ListenConfig {
     pub drain_ms: Bounded<0, 3_600_000>,
     /// Which web origins may connect with credentials.
     pub cors_origins: CorsOrigins,
-    /// How long a connection may take until it has said what it wants, in milliseconds: its TLS handshake, and the head of each
-    /// request. A connection without a request for so long is closed, too.
+    /// How long a connection may take until it has said what it wants, in milliseconds: a TLS handshake and the head of its first
+    /// request. The next heads may take as long as a client may be silent.
     pub head_timeout_ms: Bounded<10, 3_600_000>,
     /// How many connections there may be, a further one is closed; 0 for as many as the limit of open files leaves.
     pub connections_max: Bounded<0, 10_000_000>,
