@@ -36,6 +36,7 @@ pub mod policy_replay;
 pub mod policy_rollout;
 pub mod policy_simulate;
 pub mod policy_test;
+mod probes;
 pub mod questions;
 pub mod records;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use axum::{Router, middleware};
 use pointwork_core::Settings;
 use socketioxide::{ParserConfig, layer::SocketIoLayer};
 use socketioxide_redis_streams::Cluster;
-use tokio::{net::TcpListener, sync::watch};
+use tokio::{net::TcpListener, sync::watch, time::Instant};
 use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 use wildmatch::WildMatch;
 
@@ -18,7 +18,7 @@ use crate::{
     cluster::Replicas,
     config::{Config, CorsOrigins, ListenConfig, RpcConfig},
     device::Devices,
-    drain::drain,
+    drain::{Drain, Left, Phase, refuse_new},
     experiments::Experiments,
     head,
     io::{Adapter, SocketIo, connected},
@@ -26,6 +26,7 @@ use crate::{
     memory,
     policies::Policies,
     policy_dir::PolicyDir,
+    probes::{self, Probes},
     records::Records,
     rollout::Rollouts,
     root,
@@ -38,7 +39,7 @@ use crate::{
 };
 
 /// How long connections may take to end after the sockets were closed.
-const CLOSING_MAX: Duration = Duration::from_secs(5);
+const CLOSING_MAX: Duration = Duration::from_secs(2);
 
 /// Each socket keeps such a buffer for as long as it lives. What is longer is read by larger pieces, see [`line`](crate::line).
 const READ_BUFFER_BYTES: usize = 128;
@@ -58,7 +59,7 @@ pub struct Listening {
     pub admin: String,
 }
 
-/// Serves until SIGTERM, SIGINT or SIGHUP, then closes in order: no new connections, every socket told, listeners shut.
+/// Serves until SIGTERM, SIGINT or SIGHUP, then leaves in order ([`drain`](crate::drain)). Another signal ends it at once.
 ///
 /// `ready` is called once, when both listeners accept.
 ///
@@ -112,23 +113,29 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
         socketio: format!("{}://{}{}", scheme(&tls), listener.local_addr()?, config.listen.path),
         admin: format!("{}://{}", scheme(&admin_tls), admin_listener.local_addr()?),
     };
-    let app = Router::new()
+    let phase = Phase::default();
+    let probes =
+        || Probes { io: io.clone(), replicas: replicas.clone(), rollouts: rollouts.clone(), phase: phase.clone() };
+    let app = probes::routes(probes())
         .layer(layer)
+        .layer(middleware::from_fn_with_state(phase.clone(), refuse_new))
         .layer(cors(&config.listen))
         .layer(middleware::from_fn_with_state(Upgrades::default(), note_upgrade))
         .layer(middleware::map_request(head::detach));
-    let admin = admin::router(Admin {
-        io: io.clone(),
-        policies,
-        records: records.clone(),
-        policy_files: policy_dir.reloads(),
-        rollouts: rollouts.clone(),
-        experiments,
-        devices: devices.clone(),
-        replicas: replicas.clone(),
-        metrics,
-        token: config.admin.token.clone(),
-    });
+    let admin = admin::router(
+        Admin {
+            io: io.clone(),
+            policies,
+            records: records.clone(),
+            policy_files: policy_dir.reloads(),
+            rollouts: rollouts.clone(),
+            experiments,
+            devices: devices.clone(),
+            metrics,
+            token: config.admin.token.clone(),
+        },
+        probes(),
+    );
 
     let silence_max = silence_max(&config.listen);
     let lines = Lines::new(listener, silence_max, Admission::of_clients(&config.listen), tls);
@@ -143,9 +150,11 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
     ready(&listening);
 
     let signal = signals.next().await;
-    tracing::info!(signal, sockets = connected(&io), "closing");
+    let began = Instant::now();
+    tracing::info!(signal, sockets = connected(&io), "leaving");
+    let drain = Drain { io: io.clone(), rpc, replicas: replicas.clone(), phase: phase.clone(), settings: config.drain };
     let closing = async {
-        drain(&rpc, &replicas, config.listen.drain_ms.as_millis()).await;
+        let left = drain.run().await;
         stop.send_replace(true);
         root::leave(&io);
         devices.leave().await;
@@ -159,13 +168,17 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
         records.close().await;
         rollouts.leave().await;
         replicas.cluster().close().await;
+        left
     };
     tokio::select! {
-        () = closing => {}
-        signal = signals.next() => tracing::warn!(signal, "stopping at once"),
+        left = closing => {
+            let Left { sockets_closed, calls_finished, calls_broken_off } = left;
+            let took_ms = began.elapsed().as_millis();
+            tracing::info!(signal, sockets_closed, calls_finished, calls_broken_off, took_ms, "closed");
+        }
+        signal = signals.next() => tracing::warn!(signal, sockets = connected(&io), "stopped at once"),
     }
     policy_dir.close();
-    tracing::info!("closed");
     Ok(())
 }
 

@@ -1,6 +1,6 @@
-//! Cuts off a client that does not take what it is sent.
+//! Ends the connections of clients: of one that does not take what it is sent, and of all when this replica shuts down.
 //!
-//! Its connection is ended, not its socket: a client whose socket the server disconnects stays away for good, one whose
+//! The connection is ended, not the socket: a client whose socket the server disconnects stays away for good, one whose
 //! connection broke comes back and starts afresh.
 
 use std::{
@@ -75,9 +75,11 @@ pub(crate) async fn note_upgrade(State(upgrades): State<Upgrades>, mut request: 
     {
         upgrades.note(session.to_owned(), line);
     }
-    let is_shut = value("sid").is_some_and(|session| upgrades.is_shut(session));
-    request.extensions_mut().insert(upgrades);
+    let session = value("sid").map(str::to_owned);
+    request.extensions_mut().insert(upgrades.clone());
     let response = next.run(request).await;
+    // Only now: it may have been shut while this poll waited.
+    let is_shut = session.is_some_and(|session| upgrades.is_shut(&session));
     // The request was let through all the same: what it takes out of the buffer makes room for the socket to be closed. Its client is
     // told what the engine tells one whose session it does not know, and that one comes back.
     if is_shut {
@@ -107,24 +109,48 @@ pub(crate) fn cut_off(socket: &SocketRef) {
     }
     metrics::counter!("pointwork_slow_consumers_total").increment(1);
     tracing::info!(socket = %socket.id, "a client does not take what it is sent and is cut off");
+    cut_line(socket);
+    if socket.transport_type() == TransportType::Polling {
+        shut_session(socket);
+    }
+}
+
+/// Ends a client's connection because this replica shuts down. To be done to each of its sockets.
+pub(crate) fn hang_up(socket: &SocketRef) {
+    socket.extensions.insert(HungUp);
+    if socket.transport_type() == TransportType::Polling {
+        // The connection may be a proxy's, and others' polls on it too.
+        shut_session(socket);
+    } else {
+        cut_line(socket);
+    }
+}
+
+/// Whether the client's connection was ended by [`hang_up`].
+pub(crate) fn was_hung_up(socket: &SocketRef) -> bool {
+    socket.extensions.get::<HungUp>().is_some()
+}
+
+fn cut_line(socket: &SocketRef) {
     let extensions = &socket.req_parts().extensions;
     let was_upgraded = extensions.get::<Upgrades>().is_some_and(|upgrades| upgrades.cut(socket.id.as_str()));
     if !was_upgraded && let Some(ConnectInfo(line)) = extensions.get::<ConnectInfo<Scissors>>() {
         line.cut();
     }
-    if socket.transport_type() == TransportType::Polling {
-        // Its session outlives its connections. That it is closed must not be told to it, or it stays away; this waits for a place
-        // in the buffer that its next poll empties.
-        if let Some(upgrades) = extensions.get::<Upgrades>() {
-            upgrades.shut(socket.id.as_str());
-        }
-        let socket = socket.clone();
-        tokio::spawn(async move {
-            while let Err(socketioxide::SocketError::InternalChannelFull) = socket.clone().disconnect() {
-                tokio::time::sleep(FAREWELL_INTERVAL).await;
-            }
-        });
+}
+
+/// Ends the session of a client that polls: it outlives its connections. That it is closed must not be told to it, or it stays away;
+/// this waits for a place in the buffer that its next poll empties.
+fn shut_session(socket: &SocketRef) {
+    if let Some(upgrades) = socket.req_parts().extensions.get::<Upgrades>() {
+        upgrades.shut(socket.id.as_str());
     }
+    let socket = socket.clone();
+    tokio::spawn(async move {
+        while let Err(socketioxide::SocketError::InternalChannelFull) = socket.clone().disconnect() {
+            tokio::time::sleep(FAREWELL_INTERVAL).await;
+        }
+    });
 }
 
 const FAREWELL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(50);
@@ -132,6 +158,10 @@ const FAREWELL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(
 /// Marks a socket whose client was cut off.
 #[derive(Clone)]
 struct Shed;
+
+/// Marks a socket whose client was hung up on.
+#[derive(Clone)]
+struct HungUp;
 
 #[cfg(test)]
 mod tests {

@@ -53,6 +53,11 @@ export class NodeReplica extends Replica {
     return this.log.slice(-30).join('\n');
   }
 
+  /** Resolves with its exit code when its process ends, by whatever. */
+  ended() {
+    return this.#server.ended;
+  }
+
   async end(signal) {
     await this.#server?.end(signal);
   }

@@ -22,6 +22,7 @@ export class PointworkReplica extends Replica {
         'redis.url': `redis://127.0.0.1:${redis}`,
         'redis.stream_len_max': streamLenMax,
         'rpc.grace_ms': graceMs,
+        'drain.deadline_ms': 5_000,
         ...settings,
       },
     });
@@ -46,6 +47,15 @@ export class PointworkReplica extends Replica {
 
   shownLog() {
     return this.log.slice(-30).join('\n');
+  }
+
+  /** Resolves with its exit code when its process ends, by whatever. */
+  async ended() {
+    const { folder, ended } = this.#host;
+    const code = await ended;
+    this.forget();
+    await rm(folder, { recursive: true, force: true });
+    return code;
   }
 
   /** Gives its exit code; null after a SIGKILL. */

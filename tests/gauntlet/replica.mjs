@@ -5,7 +5,7 @@ import { freePort, isAlive } from './processes.mjs';
 /** A cold start on a machine that may be busy. */
 const READY_MS = 60_000;
 
-/** A kind has `launch`, which sets `admin`, and `end(signal)`, `pid`, `faults`, `log` and `shownLog`. */
+/** A kind has `launch`, which sets `admin`, and `end(signal)`, `ended()`, `pid`, `faults`, `log` and `shownLog`. */
 export class Replica {
   /** Where clients connect: the same over restarts. */
   url;

@@ -1,4 +1,4 @@
-//! The admin API: health, policies, metrics, and broadcasts from the application's backend.
+//! The admin API: policies, metrics, and broadcasts from the application's backend.
 
 mod access;
 mod devices;
@@ -24,13 +24,13 @@ pub(crate) use access::Operator;
 pub use rollout::{CONFIG_HEADER, DIGEST_HEADER, ascii};
 
 use crate::{
-    cluster::Replicas,
     config::Secret,
     device::Devices,
     experiments::Experiments,
     io::{SocketIo, connected},
     policies::Policies,
     policy_dir::Reloads,
+    probes::{self, Probes},
     records::Records,
     rollout::Rollouts,
     telemetry::Metrics,
@@ -52,8 +52,6 @@ pub struct Admin {
     pub experiments: Arc<Experiments>,
     /// Sessions of devices.
     pub devices: Arc<Devices>,
-    /// The other replicas.
-    pub replicas: Arc<Replicas>,
     /// Renders `/metrics`.
     pub metrics: Metrics,
     /// Asked of whoever does not come from loopback.
@@ -61,7 +59,7 @@ pub struct Admin {
 }
 
 /// The routes, behind the access rule.
-pub fn router(admin: Admin) -> Router {
+pub(crate) fn router(admin: Admin, probes: Probes) -> Router {
     let admin = Arc::new(admin);
     Router::new()
         .route("/v1/emit", post(emit::emit))
@@ -72,26 +70,10 @@ pub fn router(admin: Admin) -> Router {
         .merge(policies::routes())
         .merge(rollout::routes())
         .route_layer(middleware::from_fn_with_state(admin.clone(), access::check))
-        // A probe has no token.
-        .route("/health", get(health))
-        .route("/health/ready", get(ready))
         .fallback(|| async { refusal(StatusCode::NOT_FOUND, "no such endpoint") })
         .with_state(admin)
-}
-
-async fn health(State(admin): State<Arc<Admin>>) -> Json<serde_json::Value> {
-    Json(json!({ "status": "ok", "sockets": connected(&admin.io) }))
-}
-
-/// 200 when this replica knows every daemon of the cluster and serves its policies, else 503 and why it does not.
-async fn ready(State(admin): State<Arc<Admin>>) -> Response {
-    let missing = admin.replicas.missing().map(str::to_owned).or_else(|| admin.rollouts.missing());
-    match missing {
-        None => Json(json!({ "ready": true })).into_response(),
-        Some(reason) => {
-            (StatusCode::SERVICE_UNAVAILABLE, Json(json!({ "ready": false, "reason": reason }))).into_response()
-        }
-    }
+        // A probe has no token.
+        .merge(probes::routes(probes))
 }
 
 async fn metrics(State(admin): State<Arc<Admin>>) -> String {

@@ -138,7 +138,6 @@ impl Replicas {
         let standing = self.cluster.standing();
         let is_unsynced = || lock(&self.book).unsynced() > 0;
         match standing {
-            _ if self.is_leaving.load(Ordering::Relaxed) => Some("leaving: this replica shuts down"),
             standing if !standing.linked => Some("redis: the link is down"),
             standing if !standing.complete => Some("cluster: not every replica was heard from yet"),
             _ if is_unsynced() => Some("cluster: a replica has not told its daemons yet"),

@@ -32,8 +32,6 @@ pub struct ListenConfig {
     /// How many packets may wait for a client that reads too slowly before it is disconnected. Above
     /// `rpc.calls_per_user_max`: so many requests may be on their way to one daemon that reads as fast as it can.
     pub max_buffer_packets: Bounded<1, 1_048_576>,
-    /// How long calls in flight may take to end when a replica of a cluster is asked to stop, in milliseconds.
-    pub drain_ms: Bounded<0, 3_600_000>,
     /// Which web origins may connect with credentials.
     pub cors_origins: CorsOrigins,
     /// How long a connection may take until it has said what it wants, in milliseconds: a TLS handshake and the head of its first
@@ -61,7 +59,6 @@ impl Default for ListenConfig {
             connect_timeout_ms: Bounded::literal::<20_000>(),
             max_payload_bytes: Bounded::literal::<1_000_000>(),
             max_buffer_packets: Bounded::literal::<8_192>(),
-            drain_ms: Bounded::literal::<5_000>(),
             cors_origins: CorsOrigins::Any,
             head_timeout_ms: Bounded::literal::<10_000>(),
             connections_max: Bounded::literal::<0>(),

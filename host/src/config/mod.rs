@@ -15,6 +15,7 @@ mod admin;
 mod auth;
 mod bounded;
 mod device;
+mod drain;
 mod environment;
 mod error;
 mod layers;
@@ -35,6 +36,7 @@ pub use admin::{AdminConfig, TOKEN_CHARS_MIN};
 pub use auth::AuthConfig;
 pub use bounded::Bounded;
 pub use device::DeviceConfig;
+pub use drain::DrainConfig;
 pub use error::ConfigError;
 pub use layers::Assignment;
 pub use listen::{CorsOrigins, EnginePath, ListenConfig};
@@ -67,6 +69,8 @@ pub struct Config {
     pub rpc: RpcConfig,
     /// Sessions of devices.
     pub device: DeviceConfig,
+    /// How a replica leaves when it is asked to stop.
+    pub drain: DrainConfig,
     /// The log.
     pub log: LogConfig,
 }

@@ -73,7 +73,7 @@ fn set_up(socket: &SocketRef, connection: Arc<Connection>) {
     let leaving = connection.clone();
     socket.on_disconnect(move |socket: SocketRef, reason: DisconnectReason| {
         if leaving.gate.close() {
-            leaving.devices.closed(socket_id(socket.id), departure(reason));
+            leaving.devices.closed(socket_id(socket.id), departure(&socket, reason));
         }
         ready(())
     });

@@ -19,6 +19,7 @@ use crate::{
     io::{AckSender, SocketRef},
     lock::lock,
     rpc::{Party, Rpc, Superseded},
+    shed::was_hung_up,
     wire::{Incoming, take},
 };
 
@@ -118,6 +119,18 @@ impl Connection {
         }
     }
 
+    pub(super) fn open_calls(&self, socket: &SocketRef, only_in_flight: bool) -> usize {
+        self.rpc.calls_of(socket, &self.party, only_in_flight)
+    }
+
+    pub(super) fn is_daemon(&self, socket: &SocketRef) -> bool {
+        self.rpc.is_daemon(socket, &self.party)
+    }
+
+    pub(super) fn hide(&self, socket: &SocketRef) {
+        self.rpc.hide(socket, &self.party);
+    }
+
     fn handle(&self, socket: &SocketRef, event: Event) {
         let party = &self.party;
         let activity = match event {
@@ -176,9 +189,18 @@ fn method(incoming: Incoming) -> Option<String> {
     }
 }
 
+/// Why a client is gone: because this replica shuts down, if it was closed for that and did not leave by itself; else as the
+/// disconnect says.
+pub(crate) fn departure(socket: &SocketRef, reason: DisconnectReason) -> Departure {
+    match said(reason) {
+        Departure::TransportLost | Departure::Evicted if was_hung_up(socket) => Departure::Drained,
+        departure => departure,
+    }
+}
+
 /// What a disconnect says of where the client went. A client that leaves on purpose says so; a connection that merely ends,
 /// however gently, is that of a process that died or a network that changed.
-pub(crate) fn departure(reason: DisconnectReason) -> Departure {
+fn said(reason: DisconnectReason) -> Departure {
     match reason {
         DisconnectReason::ClientNSDisconnect => Departure::Closed,
         DisconnectReason::ServerNSDisconnect => Departure::Evicted,
@@ -197,11 +219,11 @@ mod tests {
 
     #[test]
     fn only_a_client_that_says_goodbye_has_closed() {
-        assert_eq!(departure(DisconnectReason::ClientNSDisconnect), Departure::Closed);
+        assert_eq!(said(DisconnectReason::ClientNSDisconnect), Departure::Closed);
         for broken in
             [DisconnectReason::TransportClose, DisconnectReason::TransportError, DisconnectReason::HeartbeatTimeout]
         {
-            assert_eq!(departure(broken), Departure::TransportLost, "{broken:?}");
+            assert_eq!(said(broken), Departure::TransportLost, "{broken:?}");
         }
     }
 }

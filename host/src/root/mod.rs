@@ -75,6 +75,24 @@ pub fn leave(io: &SocketIo) {
     }
 }
 
+/// How many calls of this replica's own callers need the socket; see [`Rpc::calls_of`].
+pub(crate) fn open_calls(socket: &SocketRef, only_in_flight: bool) -> usize {
+    let connection = socket.extensions.get::<Arc<Connection>>();
+    connection.map_or(0, |connection| connection.open_calls(socket, only_in_flight))
+}
+
+/// Whether calls may wait for the socket, were it gone.
+pub(crate) fn is_daemon(socket: &SocketRef) -> bool {
+    socket.extensions.get::<Arc<Connection>>().is_some_and(|connection| connection.is_daemon(socket))
+}
+
+/// Servers of another kind are not to find the socket any more; see [`Rpc::hide`].
+pub(crate) fn hide(socket: &SocketRef) {
+    if let Some(connection) = socket.extensions.get::<Arc<Connection>>() {
+        connection.hide(socket);
+    }
+}
+
 fn set_up(socket: &SocketRef, connection: Arc<Connection>) {
     if connection.is_follower() {
         socket.join(FOLLOWERS_ROOM);
@@ -94,7 +112,7 @@ fn set_up(socket: &SocketRef, connection: Arc<Connection>) {
     });
     let leaving = connection.clone();
     socket.on_disconnect(move |socket: SocketRef, reason: DisconnectReason| {
-        leaving.close(&socket, departure(reason));
+        leaving.close(&socket, departure(&socket, reason));
         ready(())
     });
     socket.extensions.insert(connection);

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use pointwork_core::{BookCommand, SocketId, decision::Traits, room};
 
 use super::{
-    Rpc, SHARDS,
-    shard::{RemoteSeat, Seat, State},
+    Party, Rpc, SHARDS,
+    shard::{RemoteSeat, Seat},
+    socket_id,
 };
+use crate::io::SocketRef;
 
 impl Rpc {
     /// Whether other replicas can be reached.
@@ -24,26 +26,32 @@ impl Rpc {
         }
     }
 
-    /// Servers of another kind find this replica's daemons by their rooms: they are not to find them any more.
-    pub(crate) fn hide(&self) {
-        let hide = |state: &State| {
-            for (id, seat) in &state.sockets {
-                if let (Seat::Here(socket), Some(user)) = (seat, state.switchboard.directory().user(*id)) {
-                    let methods = state.switchboard.directory().methods(*id);
-                    socket.leave(methods.map(|method| room::rpc(user, method)).collect::<Vec<_>>());
-                }
-            }
-        };
-        self.shards.iter().for_each(|shard| shard.peek(hide));
+    /// Servers of another kind find a daemon by its rooms: they are not to find this one any more.
+    pub(crate) fn hide(&self, socket: &SocketRef, party: &Party) {
+        let rooms: Vec<_> = self.shards[party.shard].peek(|state| {
+            let methods = state.switchboard.directory().methods(socket_id(socket.id));
+            methods.map(|method| room::rpc(&party.user, method)).collect()
+        });
+        socket.leave(rooms);
     }
 
-    /// How many calls are in flight from this replica's own callers to its own daemons.
-    pub(crate) fn in_flight_here(&self) -> usize {
-        let here = |state: &State| -> usize {
-            let here = state.sockets.iter().filter(|(_, seat)| matches!(seat, Seat::Here(_)));
-            here.map(|(socket, _)| state.switchboard.in_flight(*socket)).sum()
-        };
-        self.shards.iter().map(|shard| shard.peek(here)).sum()
+    /// Whether a socket of this replica has registered a method.
+    pub(crate) fn is_daemon(&self, socket: &SocketRef, party: &Party) -> bool {
+        let socket = socket_id(socket.id);
+        self.shards[party.shard].peek(|state| state.switchboard.directory().methods(socket).next().is_some())
+    }
+
+    /// How many calls of this replica's own callers need a socket of it: those in flight to it, and those that it made itself, which may
+    /// wait unless `only_in_flight`.
+    pub(crate) fn calls_of(&self, socket: &SocketRef, party: &Party, only_in_flight: bool) -> usize {
+        let socket = socket_id(socket.id);
+        self.shards[party.shard]
+            .peek(|state| state.switchboard.in_flight(socket) + state.switchboard.made_by(socket, only_in_flight))
+    }
+
+    /// How many calls of this replica's own callers are open.
+    pub(crate) fn open_calls(&self) -> usize {
+        self.shards.iter().map(|shard| shard.peek(|state| state.held.len())).sum()
     }
 
     /// Something became known of a daemon of another replica; `owner` knows whose it is.

@@ -1,6 +1,6 @@
 //! A replica's part in a cluster: who it is, what it shares with all its namespaces, and the tasks that keep it there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
@@ -195,6 +195,13 @@ impl Cluster {
     #[must_use]
     pub fn knows(&self, peer: &str) -> bool {
         self.0.step(|peers, _| peers.knows(peer)).unwrap_or(false)
+    }
+
+    /// The rooms that those requests of other servers are for which wait for acknowledgements. What is for one socket alone is for the
+    /// room of its id.
+    #[must_use]
+    pub fn served_rooms(&self) -> HashSet<String> {
+        self.0.shared().map(|shared| shared.served.rooms()).unwrap_or_default()
     }
 
     /// How many requests of other servers wait for the acknowledgements of sockets of this one.

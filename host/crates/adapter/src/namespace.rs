@@ -127,10 +127,10 @@ impl Namespace {
         self.describe.get().map(|describe| describe(socket)).unwrap_or_default()
     }
 
-    /// A request is being served from now on, until what is given is dropped.
-    pub(crate) fn serving(&self, request_id: &str) -> Option<Serving> {
+    /// A request to these rooms is being served from now on, until what is given is dropped.
+    pub(crate) fn serving(&self, request_id: &str, rooms: Vec<String>) -> Option<Serving> {
         let inner = self.inner()?;
-        inner.shared().map(|shared| shared.served.begin(request_id))
+        inner.shared().map(|shared| shared.served.begin(request_id, rooms))
     }
 
     pub(crate) fn answer_to(&self, event: &str, args: Vec<Value>) -> Value {

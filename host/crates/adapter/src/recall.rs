@@ -7,7 +7,7 @@
 //! It is asked when this replica's subscription was interrupted or overrun, and when a peer's was, which its heartbeats tell. Servers
 //! of another kind cannot be asked, and requests to them fail.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use rmpv::Value;
@@ -25,20 +25,20 @@ pub(crate) const UNANSWERED: u32 = 105;
 /// How many requests are asked about in one message.
 const IDS_MAX: usize = 4_096;
 
-/// The requests of other servers whose acks are awaited here.
+/// The requests of other servers whose acks are awaited here, each with the rooms that it is for.
 #[derive(Debug, Default)]
-pub(crate) struct Served(Arc<Mutex<HashSet<String>>>);
+pub(crate) struct Served(Arc<Mutex<HashMap<String, Vec<String>>>>);
 
 /// A request that is being served, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Serving {
     id: String,
-    served: Arc<Mutex<HashSet<String>>>,
+    served: Arc<Mutex<HashMap<String, Vec<String>>>>,
 }
 
 impl Served {
-    pub(crate) fn begin(&self, id: &str) -> Serving {
-        lock(&self.0).insert(id.to_owned());
+    pub(crate) fn begin(&self, id: &str, rooms: Vec<String>) -> Serving {
+        lock(&self.0).insert(id.to_owned(), rooms);
         Serving { id: id.to_owned(), served: self.0.clone() }
     }
 
@@ -46,8 +46,12 @@ impl Served {
         lock(&self.0).len()
     }
 
+    pub(crate) fn rooms(&self) -> HashSet<String> {
+        lock(&self.0).values().flatten().cloned().collect()
+    }
+
     fn has(&self, id: &str) -> bool {
-        lock(&self.0).contains(id)
+        lock(&self.0).contains_key(id)
     }
 }
 

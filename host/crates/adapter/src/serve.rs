@@ -29,7 +29,7 @@ pub(crate) fn message(namespace: &Arc<Namespace>, local: &Arc<dyn Local>, messag
                 answer(namespace, &from, Body::BroadcastClientCount(count));
             }
             if client_count > 0 {
-                let serving = namespace.serving(&request_id);
+                let serving = namespace.serving(&request_id, opts.rooms);
                 tokio::spawn(pass_on(namespace.clone(), from, request_id, acks, serving));
             }
         }

@@ -62,7 +62,7 @@ use std::time::Duration;
 
 use self::index::CallIndex;
 use self::warnings::Warnings;
-use crate::call::{Call, CallId, SocketId};
+use crate::call::{Call, CallId, SocketId, Stage};
 use crate::command::Command;
 use crate::directory::{Directory, Reach, RpcRoom};
 use crate::settings::Settings;
@@ -167,6 +167,15 @@ impl<R> Switchboard<R> {
     /// The calls that were emitted to a socket and have not ended.
     pub fn in_flight(&self, socket: SocketId) -> usize {
         self.by_target.count(&socket)
+    }
+
+    /// The calls that a socket made and that have not ended: those in flight, or all of them.
+    pub fn made_by(&self, caller: SocketId, only_in_flight: bool) -> usize {
+        if !only_in_flight {
+            return self.by_caller.count(&caller);
+        }
+        let calls = self.by_caller.of(&caller).into_iter().filter_map(|id| self.calls.get(&id));
+        calls.filter(|call| matches!(call.stage, Stage::InFlight(_))).count()
     }
 
     /// Whether a call waits for this method, or `grace` is being asked about one.

@@ -1,0 +1,55 @@
+//! `[drain]`: how a replica leaves when it is asked to stop. With the defaults all of it takes less than the 30 s that Kubernetes gives.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::bounded::Bounded;
+
+/// An hour, in milliseconds.
+const HOUR: u32 = 3_600_000;
+
+/// The spans of a leave, which follow each other.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DrainConfig {
+    /// How long everything goes on as before, but for the probe: until the load balancer has noticed and sends nobody here any more, in
+    /// milliseconds. A replica that is alone has nowhere to send anybody and skips it.
+    pub settle_ms: Bounded<0, HOUR>,
+    /// How long calls may then take to end, in milliseconds: those to this replica's daemons and those of its callers, waiting ones
+    /// too. The sockets of the others are closed meanwhile.
+    pub deadline_ms: Bounded<0, HOUR>,
+    /// Over how long at the most the sockets are closed, in milliseconds: once for those that no call needs, and once more for those whose
+    /// calls are broken off at the deadline.
+    pub close_ms: Bounded<0, HOUR>,
+}
+
+impl DrainConfig {
+    /// [`settle_ms`](Self::settle_ms).
+    #[must_use]
+    pub const fn settle(&self) -> Duration {
+        self.settle_ms.as_millis()
+    }
+
+    /// [`deadline_ms`](Self::deadline_ms).
+    #[must_use]
+    pub const fn deadline(&self) -> Duration {
+        self.deadline_ms.as_millis()
+    }
+
+    /// [`close_ms`](Self::close_ms).
+    #[must_use]
+    pub const fn close(&self) -> Duration {
+        self.close_ms.as_millis()
+    }
+}
+
+impl Default for DrainConfig {
+    fn default() -> Self {
+        Self {
+            settle_ms: Bounded::literal::<5_000>(),
+            deadline_ms: Bounded::literal::<15_000>(),
+            close_ms: Bounded::literal::<5_000>(),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Closes the sockets, each when it has its turn and no call needs it.
+//!
+//! A socket is ended at its connection, never by a packet of Socket.IO: a client that is told to disconnect stays away for good, one
+//! whose connection ends comes back by itself.
+
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
+
+use socketioxide::{TransportType, socket::Sid};
+use tokio::time::{Instant, sleep};
+
+use super::{Drain, turns::Turns};
+use crate::{
+    device::{DASHBOARD_NSP, DEVICE_NSP},
+    io::{SocketIo, SocketRef},
+    root,
+    shed::hang_up,
+};
+
+/// Between two looks at those who have their turn.
+const LOOK: Duration = Duration::from_millis(20);
+/// So many looks in a row find no call before a socket is closed: one may be between the machine and the wire, seen by neither.
+const QUIET_LOOKS: u32 = 3;
+/// The same for a client that polls: what it was sent last waits for its next request.
+const QUIET_LOOKS_POLLING: u32 = 15;
+/// How long others may take to confirm that they know.
+const NOTED_MAX: Duration = Duration::from_secs(1);
+/// How long connections may take to end.
+const END_MAX: Duration = Duration::from_secs(1);
+
+/// The namespaces that clients are in.
+const NAMESPACES: [&str; 3] = ["/", DEVICE_NSP, DASHBOARD_NSP];
+
+/// A client's sockets: one in each namespace that it is in, on one connection.
+struct Client {
+    id: Sid,
+    sockets: Vec<SocketRef>,
+    quiet: u32,
+    is_hidden: bool,
+}
+
+/// The sockets on their way out.
+pub(super) struct Closing<'a> {
+    drain: &'a Drain,
+    is_alone: bool,
+    began: Instant,
+    /// Those whose turn is to come, the first one last.
+    queue: Vec<Client>,
+    turns: Turns,
+    turns_began: Instant,
+    /// Those who have had their turn, and whose calls are waited for.
+    due: Vec<Client>,
+    closed: HashSet<Sid>,
+    broken_off: usize,
+    is_over: bool,
+}
+
+impl<'a> Closing<'a> {
+    pub(super) fn new(drain: &'a Drain, is_alone: bool) -> Self {
+        let began = Instant::now();
+        Self {
+            drain,
+            is_alone,
+            began,
+            queue: Vec::new(),
+            turns: Turns::new(0, Duration::ZERO, 0),
+            turns_began: began,
+            due: Vec::new(),
+            closed: HashSet::new(),
+            broken_off: 0,
+            is_over: false,
+        }
+    }
+
+    /// How many sockets were closed, and how many calls broken off.
+    pub(super) async fn run(mut self) -> (usize, usize) {
+        let settings = &self.drain.settings;
+        let end = self.began + settings.deadline() + settings.close() + END_MAX;
+        while Instant::now() < end {
+            if !self.is_over && self.began.elapsed() >= settings.deadline() {
+                self.give_up();
+            }
+            if self.queue.is_empty() {
+                let arrived = self.arrived();
+                self.line_up(arrived);
+            }
+            if self.queue.is_empty() && self.due.is_empty() {
+                break;
+            }
+            let turn = self.turns.take(self.turns_began.elapsed());
+            self.due.extend(self.queue.drain(self.queue.len().saturating_sub(turn)..));
+            self.close_due();
+            sleep(LOOK).await;
+        }
+        self.ended().await;
+        (self.closed.len(), self.broken_off)
+    }
+
+    /// The deadline: calls are waited for no longer.
+    fn give_up(&mut self) {
+        self.is_over = true;
+        if self.queue.is_empty() && self.due.is_empty() {
+            return;
+        }
+        self.broken_off += self.drain.open_calls();
+        let mut left = std::mem::take(&mut self.queue);
+        left.append(&mut self.due);
+        self.line_up(left);
+    }
+
+    /// Gives each a turn, from now on: daemons first, for calls wait for them.
+    fn line_up(&mut self, mut clients: Vec<Client>) {
+        let span = if self.is_alone { Duration::ZERO } else { self.drain.settings.close() };
+        fastrand::shuffle(&mut clients);
+        clients.sort_by_cached_key(|client| client.sockets.iter().any(root::is_daemon));
+        self.turns = Turns::new(clients.len(), span, fastrand::u64(..));
+        self.turns_began = Instant::now();
+        self.queue = clients;
+    }
+
+    /// Who is connected and has no turn yet.
+    fn arrived(&self) -> Vec<Client> {
+        let mut clients = connected(&self.drain.io);
+        clients.retain(|id, _| !self.closed.contains(id));
+        self.due.iter().for_each(|client| drop(clients.remove(&client.id)));
+        clients.into_iter().map(|(id, sockets)| Client { id, sockets, quiet: 0, is_hidden: false }).collect()
+    }
+
+    fn close_due(&mut self) {
+        let served = self.drain.replicas.cluster().served_rooms();
+        let is_known = self.is_known();
+        for mut client in std::mem::take(&mut self.due) {
+            if self.is_over || self.is_quiet(&mut client, &served) && is_known {
+                self.close(client);
+            } else {
+                self.due.push(client);
+            }
+        }
+    }
+
+    /// Whether no call is on its way here any more because a peer does not know that none are wanted.
+    fn is_known(&self) -> bool {
+        let replicas = &self.drain.replicas;
+        self.is_alone
+            || self.began.elapsed() >= NOTED_MAX
+            || !replicas.cluster().standing().linked
+            || replicas.is_leaving_known()
+    }
+
+    /// Whether no call needs the client any more.
+    fn is_quiet(&self, client: &mut Client, served: &HashSet<String>) -> bool {
+        // Who is alone cannot have a daemon come back: calls that wait for one are not waited for.
+        let has_calls = |socket: &SocketRef| root::open_calls(socket, self.is_alone) > 0;
+        let is_busy = served.contains(client.id.as_str()) || client.sockets.iter().any(has_calls);
+        client.quiet = if is_busy { 0 } else { client.quiet + 1 };
+        // Servers of another kind find daemons by their rooms, and take one that is in none for gone, with the calls in flight to it: so
+        // not before those have ended, or new ones follow each other for too long.
+        if !client.is_hidden && (!is_busy || self.began.elapsed() >= self.drain.settings.deadline() / 2) {
+            client.sockets.iter().for_each(root::hide);
+            client.is_hidden = true;
+            client.quiet = 0;
+        }
+        let polls = client.sockets.iter().any(|socket| socket.transport_type() == TransportType::Polling);
+        client.quiet >= if polls { QUIET_LOOKS_POLLING } else { QUIET_LOOKS }
+    }
+
+    fn close(&mut self, client: Client) {
+        if !self.is_over {
+            self.broken_off += client.sockets.iter().map(|socket| root::open_calls(socket, false)).sum::<usize>();
+        }
+        client.sockets.iter().for_each(hang_up);
+        self.closed.insert(client.id);
+    }
+
+    /// Waits until those that were closed are gone.
+    async fn ended(&self) {
+        let since = Instant::now();
+        while since.elapsed() < END_MAX && !connected(&self.drain.io).is_empty() {
+            sleep(LOOK).await;
+        }
+    }
+}
+
+/// Everyone who is connected, by connection.
+fn connected(io: &SocketIo) -> HashMap<Sid, Vec<SocketRef>> {
+    let mut clients: HashMap<_, Vec<_>> = HashMap::new();
+    for socket in NAMESPACES.iter().filter_map(|namespace| io.of(*namespace)).flat_map(|namespace| namespace.sockets())
+    {
+        clients.entry(socket.id).or_default().push(socket);
+    }
+    clients
+}

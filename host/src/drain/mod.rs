@@ -1,0 +1,68 @@
+//! Leaves when it is asked to stop, without breaking off calls and without a stampede of those who have to go elsewhere.
+//!
+//! The probe says so at once, and for `drain.settle_ms` nothing else happens: whoever the load balancer still sends is let in, and
+//! daemons get their calls, for they do not know yet that they have to move. Then others are told that no more calls are wanted here, and from
+//! here on calls wait for daemons: so those are closed first, each when nothing is in flight to it, and are back elsewhere within
+//! the grace. Callers follow when their calls have ended. What has not ended by `drain.deadline_ms` is broken off.
+
+mod closing;
+mod phase;
+mod turns;
+
+use std::sync::Arc;
+
+use tokio::time::sleep;
+
+use self::closing::Closing;
+pub(crate) use self::phase::{Phase, refuse_new};
+use crate::{cluster::Replicas, config::DrainConfig, io::SocketIo, rpc::Rpc};
+
+/// What takes part in a leave.
+pub(crate) struct Drain {
+    pub(crate) io: SocketIo,
+    pub(crate) rpc: Arc<Rpc>,
+    pub(crate) replicas: Arc<Replicas>,
+    pub(crate) phase: Phase,
+    pub(crate) settings: DrainConfig,
+}
+
+/// What a leave came to.
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    /// Connections that were closed.
+    pub(crate) sockets_closed: usize,
+    /// Calls that were open when it began, and ended.
+    pub(crate) calls_finished: usize,
+    /// Calls that had not ended by the deadline.
+    pub(crate) calls_broken_off: usize,
+}
+
+impl Drain {
+    /// Leaves; done when no socket is left, or those that are left do not end.
+    pub(crate) async fn run(&self) -> Left {
+        self.phase.settles();
+        let calls = self.open_calls();
+        let is_alone = self.is_alone();
+        if !is_alone {
+            sleep(self.settings.settle()).await;
+        }
+        self.phase.closes();
+        if !is_alone {
+            self.replicas.leaving();
+        }
+        self.rpc.draining(0, true);
+        let (sockets_closed, calls_broken_off) = Closing::new(self, is_alone).run().await;
+        Left { sockets_closed, calls_finished: calls.saturating_sub(calls_broken_off), calls_broken_off }
+    }
+
+    /// Whether there is nowhere to go for anybody.
+    fn is_alone(&self) -> bool {
+        let standing = self.replicas.cluster().standing();
+        standing.peers as u64 + standing.foreign == 0
+    }
+
+    /// Calls of this replica's callers, and those of others to its daemons.
+    fn open_calls(&self) -> usize {
+        self.rpc.open_calls() + self.replicas.cluster().serving()
+    }
+}
