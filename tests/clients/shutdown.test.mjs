@@ -36,8 +36,8 @@ async function keeper(place, user, options) {
   return { socket, requests };
 }
 
-for (const transport of TRANSPORTS) {
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) {
+for (const [signal, transports] of Object.entries({ SIGTERM: TRANSPORTS, SIGINT: ['websocket'], SIGHUP: ['polling'] })) {
+  for (const transport of transports) {
     test(`${signal} with clients over ${transport}, one of them in a call`, async () => {
       const host = await startHost();
       try {

@@ -48,8 +48,23 @@ impl Default for DrainConfig {
     fn default() -> Self {
         Self {
             settle_ms: Bounded::literal::<5_000>(),
-            deadline_ms: Bounded::literal::<15_000>(),
+            deadline_ms: Bounded::literal::<12_000>(),
             close_ms: Bounded::literal::<5_000>(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::RpcConfig;
+
+    #[test]
+    fn calls_may_wait_for_their_grace_and_all_is_over_before_kubernetes_kills() {
+        let drain = DrainConfig::default();
+        assert!(drain.deadline() > RpcConfig::default().grace_ms.as_millis());
+        // What comes after the sockets (devices' records, listeners, what waits for Redis) has bounds of its own.
+        let rest = Duration::from_secs(6);
+        assert!(drain.settle() + drain.deadline() + drain.close() + rest < Duration::from_secs(30));
     }
 }

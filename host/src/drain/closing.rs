@@ -28,7 +28,7 @@ const QUIET_LOOKS_POLLING: u32 = 15;
 /// How long others may take to confirm that they know.
 const NOTED_MAX: Duration = Duration::from_secs(1);
 /// How long connections may take to end.
-const END_MAX: Duration = Duration::from_secs(1);
+const END_MAX: Duration = Duration::from_millis(500);
 
 /// The namespaces that clients are in.
 const NAMESPACES: [&str; 3] = ["/", DEVICE_NSP, DASHBOARD_NSP];
