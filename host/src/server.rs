@@ -59,7 +59,8 @@ pub struct Listening {
     pub admin: String,
 }
 
-/// Serves until SIGTERM, SIGINT or SIGHUP, then leaves in order ([`drain`](crate::drain)). Another signal ends it at once.
+/// Serves until SIGTERM, SIGINT or SIGHUP, then leaves in order: calls end, sockets are closed by and by. Another signal
+/// ends it at once.
 ///
 /// `ready` is called once, when both listeners accept.
 ///

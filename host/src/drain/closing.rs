@@ -49,7 +49,6 @@ pub(super) struct Closing<'a> {
     /// Those whose turn is to come, the first one last.
     queue: Vec<Client>,
     turns: Turns,
-    turns_began: Instant,
     /// Those who have had their turn, and whose calls are waited for.
     due: Vec<Client>,
     closed: HashSet<Sid>,
@@ -66,7 +65,6 @@ impl<'a> Closing<'a> {
             began,
             queue: Vec::new(),
             turns: Turns::new(0, Duration::ZERO, 0),
-            turns_began: began,
             due: Vec::new(),
             closed: HashSet::new(),
             broken_off: 0,
@@ -78,7 +76,14 @@ impl<'a> Closing<'a> {
     pub(super) async fn run(mut self) -> (usize, usize) {
         let settings = &self.drain.settings;
         let end = self.began + settings.deadline() + settings.close() + END_MAX;
+        // Before the first turn: those whose turn came meanwhile would be closed all at once.
+        while !self.is_known() {
+            sleep(LOOK).await;
+        }
+        let mut looked = Instant::now();
         while Instant::now() < end {
+            let passed = looked.elapsed();
+            looked = Instant::now();
             if !self.is_over && self.began.elapsed() >= settings.deadline() {
                 self.give_up();
             }
@@ -89,7 +94,8 @@ impl<'a> Closing<'a> {
             if self.queue.is_empty() && self.due.is_empty() {
                 break;
             }
-            let turn = self.turns.take(self.turns_began.elapsed());
+            // A host that was held up does not make up for it by closing more at once.
+            let turn = self.turns.take(passed.min(2 * LOOK));
             self.due.extend(self.queue.drain(self.queue.len().saturating_sub(turn)..));
             self.close_due();
             sleep(LOOK).await;
@@ -116,7 +122,6 @@ impl<'a> Closing<'a> {
         fastrand::shuffle(&mut clients);
         clients.sort_by_cached_key(|client| client.sockets.iter().any(root::is_daemon));
         self.turns = Turns::new(clients.len(), span, fastrand::u64(..));
-        self.turns_began = Instant::now();
         self.queue = clients;
     }
 
@@ -130,9 +135,8 @@ impl<'a> Closing<'a> {
 
     fn close_due(&mut self) {
         let served = self.drain.replicas.cluster().served_rooms();
-        let is_known = self.is_known();
         for mut client in std::mem::take(&mut self.due) {
-            if self.is_over || self.is_quiet(&mut client, &served) && is_known {
+            if self.is_over || self.is_quiet(&mut client, &served) {
                 self.close(client);
             } else {
                 self.due.push(client);

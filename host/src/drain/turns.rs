@@ -14,6 +14,7 @@ const UNNOTICED_PER_SECOND: u32 = 100;
 pub(super) struct Turns {
     /// Later ones first.
     left: Vec<Duration>,
+    passed: Duration,
 }
 
 impl Turns {
@@ -24,13 +25,14 @@ impl Turns {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut left: Vec<_> = (0..count).map(|index| part * index + part.mul_f64(random.f64())).collect();
         left.reverse();
-        Self { left }
+        Self { left, passed: Duration::ZERO }
     }
 
-    /// How many more have their turn when `elapsed` has passed since the beginning.
-    pub(super) fn take(&mut self, elapsed: Duration) -> usize {
+    /// How many have their turn in the time that `passed` since they were taken last.
+    pub(super) fn take(&mut self, passed: Duration) -> usize {
+        self.passed += passed;
         let before = self.left.len();
-        while self.left.pop_if(|at| *at <= elapsed).is_some() {}
+        while self.left.pop_if(|at| *at <= self.passed).is_some() {}
         before - self.left.len()
     }
 }
@@ -50,7 +52,7 @@ mod tests {
     fn batches(count: usize, span_max: Duration, seed: u64, bin: Duration) -> Vec<usize> {
         let mut turns = Turns::new(count, span_max, seed);
         let bins = u32::try_from(span_max.as_nanos() / bin.as_nanos()).unwrap_or(u32::MAX);
-        (1..=bins).map(|index| turns.take(bin * index)).collect()
+        (0..bins).map(|_| turns.take(bin)).collect()
     }
 
     #[test]
@@ -85,7 +87,7 @@ mod tests {
         assert_eq!(turns.take(Duration::from_millis(100)), 10);
         let mut turns = Turns::new(100, SPAN, 7);
         assert!(turns.take(Duration::from_millis(500)).abs_diff(50) <= 1);
-        assert!(turns.take(Duration::from_secs(1)) >= 49);
+        assert!(turns.take(Duration::from_millis(500)) >= 49);
         assert_eq!(turns.take(SPAN), 0);
     }
 

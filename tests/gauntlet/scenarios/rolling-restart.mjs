@@ -13,7 +13,7 @@ const WORK_MS = 10;
 const LOADED_MS = 500;
 
 /** Clients that are just connected, for each replica, and how many are let in at a time. */
-const CROWD = 400;
+const CROWD = 240;
 const CROWD_SHORT = 120;
 const AT_A_TIME = 60;
 
