@@ -3,7 +3,7 @@
 use std::{future::Future, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context;
-use axum::{Router, middleware};
+use axum::middleware;
 use pointwork_core::Settings;
 use socketioxide::{ParserConfig, layer::SocketIoLayer};
 use socketioxide_redis_streams::Cluster;
