@@ -28,13 +28,22 @@ pub(crate) struct Probes {
     pub(crate) phase: Phase,
 }
 
+impl Probes {
+    /// Why this replica should be sent no clients; `None` when it should.
+    pub(crate) fn missing(&self) -> Option<String> {
+        let draining = self.phase.is_draining().then(|| "draining".to_owned());
+        let missing = || self.replicas.missing().map(str::to_owned);
+        draining.or_else(missing).or_else(|| self.rollouts.missing())
+    }
+}
+
 /// `/health`, `/health/live` and `/health/ready`.
-pub(crate) fn routes(probes: Probes) -> Router {
+pub(crate) fn routes(probes: Arc<Probes>) -> Router {
     Router::new()
         .route("/health", get(health))
         .route("/health/live", get(|| async { Json(json!({ "live": true })) }))
         .route("/health/ready", get(ready))
-        .with_state(Arc::new(probes))
+        .with_state(probes)
 }
 
 /// As the servers of the field answer: `{status, timestamp, service, processId, redis}` and, when Redis does not answer, 503 with
@@ -63,9 +72,7 @@ async fn health(State(probes): State<Arc<Probes>>) -> Response {
 
 /// 200 when this replica knows every daemon of the cluster, serves its policies and stays, else 503 and why it does not.
 async fn ready(State(probes): State<Arc<Probes>>) -> Response {
-    let draining = probes.phase.is_draining().then(|| "draining".to_owned());
-    let missing = || probes.replicas.missing().map(str::to_owned);
-    match draining.or_else(missing).or_else(|| probes.rollouts.missing()) {
+    match probes.missing() {
         None => Json(json!({ "ready": true })).into_response(),
         Some(reason) => {
             (StatusCode::SERVICE_UNAVAILABLE, Json(json!({ "ready": false, "reason": reason }))).into_response()

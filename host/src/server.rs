@@ -16,7 +16,7 @@ use crate::{
     admission::{Admission, Users},
     auth::Verifier,
     cluster::Replicas,
-    config::{Config, CorsOrigins, ListenConfig, RpcConfig},
+    config::{Config, CorsOrigins, ListenConfig},
     device::Devices,
     drain::{Drain, Left, Phase, refuse_new},
     experiments::Experiments,
@@ -34,7 +34,7 @@ use crate::{
     serve::{Patience, serve},
     shed::{Upgrades, note_upgrade},
     signals::Signals,
-    telemetry::Metrics,
+    telemetry::{MethodLabels, Metrics, Tracer},
     tls::{Files, Tls, TlsError},
 };
 
@@ -92,7 +92,8 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
     let redis = replicas.redis().map(|redis| (redis, config.redis.channel_prefix.as_str()));
     let records = Records::start(&config.policy.records, replicas.cluster().uid(), redis)?;
     policies.record_to(records.clone());
-    let rpc = Rpc::start(&rpc_settings(&config.rpc), policies.clone(), replicas.clone());
+    let tracer = Tracer::start(&config.trace, replicas.cluster().uid())?;
+    let rpc = Rpc::start(&rpc_settings(&config), policies.clone(), replicas.clone(), tracer.clone());
     let (layer, io) = socketio(&config.listen, replicas.cluster().clone());
     let devices = Devices::new(&config, verifier.clone(), policies.clone(), replicas.clone());
     let experiments = Experiments::new(&config, policies.clone(), replicas.clone()).context("experiments")?;
@@ -115,28 +116,31 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
         admin: format!("{}://{}", scheme(&admin_tls), admin_listener.local_addr()?),
     };
     let phase = Phase::default();
-    let probes =
-        || Probes { io: io.clone(), replicas: replicas.clone(), rollouts: rollouts.clone(), phase: phase.clone() };
-    let app = probes::routes(probes())
+    let probes = Arc::new(Probes {
+        io: io.clone(),
+        replicas: replicas.clone(),
+        rollouts: rollouts.clone(),
+        phase: phase.clone(),
+    });
+    let app = probes::routes(probes.clone())
         .layer(layer)
         .layer(middleware::from_fn_with_state(phase.clone(), refuse_new))
         .layer(cors(&config.listen))
         .layer(middleware::from_fn_with_state(Upgrades::default(), note_upgrade))
         .layer(middleware::map_request(head::detach));
-    let admin = admin::router(
-        Admin {
-            io: io.clone(),
-            policies,
-            records: records.clone(),
-            policy_files: policy_dir.reloads(),
-            rollouts: rollouts.clone(),
-            experiments,
-            devices: devices.clone(),
-            metrics,
-            token: config.admin.token.clone(),
-        },
-        probes(),
-    );
+    let admin = admin::router(Admin {
+        io: io.clone(),
+        probes,
+        rpc: rpc.clone(),
+        policies,
+        records: records.clone(),
+        policy_files: policy_dir.reloads(),
+        rollouts: rollouts.clone(),
+        experiments,
+        devices: devices.clone(),
+        metrics,
+        token: config.admin.token.clone(),
+    });
 
     let silence_max = silence_max(&config.listen);
     let lines = Lines::new(listener, silence_max, Admission::of_clients(&config.listen), tls);
@@ -169,6 +173,9 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
         records.close().await;
         rollouts.leave().await;
         replicas.cluster().close().await;
+        if let Some(tracer) = tracer {
+            tracer.close().await;
+        }
         left
     };
     tokio::select! {
@@ -200,7 +207,12 @@ fn socketio(listen: &ListenConfig, cluster: Cluster) -> (SocketIoLayer<Adapter>,
         .build_layer()
 }
 
-fn rpc_settings(rpc: &RpcConfig) -> RpcSettings {
+fn rpc_settings(Config { rpc, metrics, .. }: &Config) -> RpcSettings {
+    let ruled = rpc.method.iter().map(|rule| &rule.pattern);
+    let labels = MethodLabels {
+        patterns: metrics.method_labels.iter().chain(ruled).cloned().collect(),
+        registered_max: metrics.methods_max.as_usize(),
+    };
     let limits = Settings {
         calls_per_user_max: rpc.calls_per_user_max.as_usize(),
         waiting_per_room_max: rpc.waiting_per_method_max.as_usize(),
@@ -228,6 +240,7 @@ fn rpc_settings(rpc: &RpcConfig) -> RpcSettings {
             while_in_flight: rpc.presence_poll_ms.as_millis(),
         },
         limits,
+        labels,
     }
 }
 

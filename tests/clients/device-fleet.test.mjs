@@ -43,12 +43,12 @@ describe('two replicas that accept at the same moment', () => {
 
   test('the gauges count one holder', async () => {
     const it = await replicas.device('counted');
-    const before = await replicas.counted('device_holders');
+    const before = await replicas.counted('pointwork_device_holders');
     const one = it.at(replicas.first);
     await one.registered();
-    await until(async () => (await replicas.counted('device_holders')) === before + 1, PATIENCE_MS, 'one holder more');
+    await until(async () => (await replicas.counted('pointwork_device_holders')) === before + 1, PATIENCE_MS, 'one holder more');
     one.close();
-    await until(async () => (await replicas.counted('device_holders')) === before, PATIENCE_MS, 'one holder less');
+    await until(async () => (await replicas.counted('pointwork_device_holders')) === before, PATIENCE_MS, 'one holder less');
   });
 
   // The last: the first replica is another process afterwards.

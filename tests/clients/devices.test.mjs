@@ -415,7 +415,7 @@ function describeLimits(number) {
     before(async () => (replicas = await Replicas.start(number, { settings })));
     after(() => replicas?.stop());
     afterEach(closeSockets);
-    const quarantined = () => replicas.counted('device_sessions_total', 'reason="quarantined"');
+    const quarantined = () => replicas.counted('pointwork_device_sessions_total', 'reason="quarantined"');
 
     /** Registers until it is told to wait, waits so long, and so on; gives the spans. */
     async function flap(place, words, times) {

@@ -47,11 +47,12 @@ async function mute(user, ...last) {
   return wire;
 }
 
-const metric = async (name) => {
-  const line = (await (await fetch(`${host.admin}/metrics`)).text()).split('\n').find((line) => line.startsWith(`${name} `));
-  return line ? Number(line.split(' ')[1]) : 0;
+const metric = async (name, labels = '') => {
+  const text = await (await fetch(`${host.admin}/metrics`)).text();
+  const samples = text.matchAll(new RegExp(`^${name}(?:\\{([^}]*)\\})? (\\d+)$`, 'gm'));
+  return [...samples].filter(([, found = '']) => found.includes(labels)).reduce((sum, [, , value]) => sum + Number(value), 0);
 };
-const answers = () => metric('rpc_calls_total{result="success"}');
+const answers = () => metric('rpc_calls_total', 'result="success"');
 const sockets = async () => (await (await fetch(`${host.admin}/health`)).json()).sockets;
 
 /** Calls and leaves the answers unread until the host has had enough: it had cut off `before` clients. */

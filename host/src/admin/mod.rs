@@ -27,12 +27,13 @@ use crate::{
     config::Secret,
     device::Devices,
     experiments::Experiments,
-    io::{SocketIo, connected},
+    io::SocketIo,
     policies::Policies,
     policy_dir::Reloads,
     probes::{self, Probes},
     records::Records,
     rollout::Rollouts,
+    rpc::Rpc,
     telemetry::Metrics,
 };
 
@@ -40,6 +41,10 @@ use crate::{
 pub struct Admin {
     /// The Socket.IO server.
     pub io: SocketIo,
+    /// Health; and the other replicas.
+    pub(crate) probes: Arc<Probes>,
+    /// Calls.
+    pub rpc: Arc<Rpc>,
     /// The four slots.
     pub policies: Arc<Policies>,
     /// The last decisions.
@@ -59,7 +64,8 @@ pub struct Admin {
 }
 
 /// The routes, behind the access rule.
-pub(crate) fn router(admin: Admin, probes: Probes) -> Router {
+pub(crate) fn router(admin: Admin) -> Router {
+    let probes = admin.probes.clone();
     let admin = Arc::new(admin);
     Router::new()
         .route("/v1/emit", post(emit::emit))
@@ -77,10 +83,13 @@ pub(crate) fn router(admin: Admin, probes: Probes) -> Router {
 }
 
 async fn metrics(State(admin): State<Arc<Admin>>) -> String {
-    admin.policies.publish();
-    admin.devices.publish();
-    metrics::gauge!("websocket_connections_total").set(connected(&admin.io) as f64);
-    admin.metrics.render()
+    admin.devices.publish(&admin.io);
+    admin.probes.replicas.publish();
+    metrics::gauge!("pointwork_ready").set(f64::from(u8::from(admin.probes.missing().is_none())));
+    admin.metrics.render(|page| {
+        admin.policies.expose(page);
+        admin.rpc.expose(page);
+    })
 }
 
 /// `{error}` with a status.

@@ -20,7 +20,7 @@ use pointwork_core::{
     Book, BookCommand, BookSettings, Fences, Roster, SocketId, Time, announcement::Numbered, decision::Departure,
 };
 use socketioxide_redis_streams::{
-    Cluster, Listener, Loss, PeerEvent,
+    Cluster, Listener, Loss, PeerEvent, Standing,
     transport::redis::{Redis, RedisOptions},
 };
 use tokio::sync::Notify;
@@ -143,6 +143,14 @@ impl Replicas {
             _ if is_unsynced() => Some("cluster: a replica has not told its daemons yet"),
             _ => None,
         }
+    }
+
+    /// Brings how this replica stands in its cluster to the metrics.
+    pub(crate) fn publish(&self) {
+        let Standing { linked, complete, peers, .. } = self.cluster.standing();
+        metrics::gauge!("pointwork_cluster_linked").set(f64::from(u8::from(linked)));
+        metrics::gauge!("pointwork_cluster_complete").set(f64::from(u8::from(complete)));
+        metrics::gauge!("pointwork_cluster_peers").set(peers as f64);
     }
 
     /// A socket of this replica registered a method; `resumable`: it can hand in a result after a reconnect.

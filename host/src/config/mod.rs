@@ -21,6 +21,7 @@ mod error;
 mod layers;
 mod listen;
 mod log;
+mod metrics;
 mod networks;
 mod policy;
 mod records;
@@ -31,6 +32,7 @@ mod secret;
 mod tests;
 mod text;
 mod tls;
+mod trace;
 
 pub use admin::{AdminConfig, TOKEN_CHARS_MIN};
 pub use auth::AuthConfig;
@@ -41,6 +43,7 @@ pub use error::ConfigError;
 pub use layers::Assignment;
 pub use listen::{CorsOrigins, EnginePath, ListenConfig};
 pub use log::{LogConfig, LogFilter, LogFormat};
+pub use metrics::MetricsConfig;
 pub use networks::Networks;
 pub use policy::{PolicyConfig, PolicyFile, PolicyJson, PolicySource, SlotConfig};
 pub use records::{RecordsConfig, Share};
@@ -48,6 +51,7 @@ pub use redis::RedisConfig;
 pub use rpc::RpcConfig;
 pub use secret::Secret;
 pub use tls::{AdminTlsConfig, ReloadMs, TlsConfig};
+pub use trace::{OtlpEndpoint, TraceConfig};
 
 use layers::Layer;
 
@@ -73,6 +77,10 @@ pub struct Config {
     pub drain: DrainConfig,
     /// The log.
     pub log: LogConfig,
+    /// What `/metrics` tells apart.
+    pub metrics: MetricsConfig,
+    /// Spans of calls.
+    pub trace: TraceConfig,
 }
 
 impl Config {

@@ -49,6 +49,9 @@ impl Default for RecordsConfig {
 pub struct Share(f64);
 
 impl Share {
+    /// All of it.
+    pub(super) const ALL: Self = Self(1.0);
+
     /// `None` when `value` is not from 0 to 1.
     #[must_use]
     pub fn new(value: f64) -> Option<Self> {

@@ -217,7 +217,8 @@ fn note(event: &SessionEvent, source: Option<Source>) {
         pointwork_core::device::Reason::Auth(_) => "auth".to_owned(),
         reason => format!("{reason:?}").to_lowercase(),
     };
-    metrics::counter!("device_sessions_total", "outcome" => outcome.clone(), "reason" => reason.clone()).increment(1);
+    metrics::counter!("pointwork_device_sessions_total", "outcome" => outcome.clone(), "reason" => reason.clone())
+        .increment(1);
     tracing::info!(
         device = event.device.as_deref(),
         outcome,

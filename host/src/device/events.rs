@@ -96,7 +96,7 @@ impl Connection {
                         let device = device.into();
                         self.devices.drive(|state, at| state.sessions.handle_heartbeat(id, &device, at));
                     }
-                    None => metrics::counter!("device_malformed_total").increment(1),
+                    None => metrics::counter!("pointwork_device_malformed_total").increment(1),
                 }
             }
             Event::Other => self.devices.drive(|state, at| state.sessions.handle_packet(id, at)),
@@ -112,7 +112,7 @@ impl Devices {
             state.sessions.handle_open(id, at).map(|()| state.sockets.insert(id, client))
         });
         if opened.is_err() {
-            metrics::counter!("device_sockets_refused_total").increment(1);
+            metrics::counter!("pointwork_device_sockets_refused_total").increment(1);
             close(socket.clone());
         }
     }

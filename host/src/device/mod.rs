@@ -140,10 +140,13 @@ impl Devices {
     }
 
     /// Brings what the machine holds to the metrics.
-    pub(crate) fn publish(&self) {
+    pub(crate) fn publish(&self, io: &SocketIo) {
         let load = lock(&self.state).sessions.load();
-        metrics::gauge!("device_sockets").set(load.sockets as f64);
-        metrics::gauge!("device_holders").set(load.holders as f64);
+        let dashboards = io.of(DASHBOARD_NSP).map_or(0, |dashboards| dashboards.sockets().len());
+        metrics::gauge!("pointwork_device_sockets").set(load.sockets as f64);
+        metrics::gauge!("pointwork_device_holders").set(load.holders as f64);
+        metrics::gauge!("websocket_connections_total", "type" => "device").set(load.sockets as f64);
+        metrics::gauge!("websocket_connections_total", "type" => "dashboard").set(dashboards as f64);
     }
 
     /// A socket is closed, by whomever.

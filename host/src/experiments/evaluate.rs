@@ -272,8 +272,7 @@ async fn guard(experiments: &Experiments, experiment: &Experiment, seen: &mut Se
     match ended {
         Ok(_) => {
             let guardrail = crossed.guardrail.as_str();
-            metrics::counter!("pointwork_experiment_guardrail_total", "experiment" => name.clone(), "guardrail" => guardrail)
-                .increment(1);
+            metrics::counter!("pointwork_experiment_guardrail_total", "guardrail" => guardrail).increment(1);
             tracing::warn!(experiment = name, arm, guardrail, "an experiment ends by a guardrail: {crossed}");
             Ok(())
         }

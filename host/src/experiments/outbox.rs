@@ -22,14 +22,14 @@ const SHADOWS_MAX: usize = 1_024;
 /// Cells of a matrix that wait for the next flush.
 const CELLS_MAX: usize = 10_000;
 
-/// How a call can end but by an answer, each by its name in metrics.
+/// How a call can end but by an answer.
 pub(crate) const ERROR_KINDS: [&str; 6] =
     ["not_available", "same_socket", "disconnected", "timeout", "unusable", "unreachable"];
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Answered {
-    /// Its name in metrics: `success`, or one of [`ERROR_KINDS`].
+    /// `success`, or one of [`ERROR_KINDS`].
     pub(crate) result: &'static str,
     /// From its arrival until it was sent to a daemon, or ended.
     pub(crate) waited: Duration,

@@ -186,6 +186,9 @@ impl Policies {
             ask_shadow::<S>(&running, arm, question.clone(), &decision.verdict);
         }
         let name = in_arm.and_then(|(running, arm)| running.experiment.arms.get(arm));
+        if decision.digest.is_some() {
+            self.costs[S::NAME as usize].note_span(decision.cost);
+        }
         self.recorder.note::<S>(question, &decision, name.map(|arm| arm.name.as_str().into()));
         let source = Source { decision: decision.id, generation: decision.digest };
         Decided { verdict: decision.verdict, is_failed, source }

@@ -26,6 +26,7 @@ use crate::{
     config::{PolicyConfig, PolicySource, RpcConfig, SlotConfig},
     experiments::Assignments,
     records::{Recorder, Records},
+    telemetry::{Buckets, DECISION_NS, Page},
 };
 
 /// What serves each slot, and the constants of the native rules.
@@ -39,10 +40,14 @@ pub struct Policies {
     /// In the order of [`SlotName::ALL`]; without `policy.state_dir` there are none.
     state: Option<[StateDir; 4]>,
     assignments: Assignments,
+    /// How long guests took, in the order of [`SlotName::ALL`].
+    costs: [Buckets; SlotName::ALL.len()],
     grace_ms: u32,
     recheck_ms: u32,
 }
 
+/// The metric of what a guest takes.
+const COST: &str = "pointwork_policy_decision_seconds";
 /// Trips that wait for whoever is told of them; a slow listener misses the oldest.
 const TRIPS_WAITING_MAX: usize = 64;
 
@@ -66,6 +71,7 @@ impl Policies {
             recorder: Recorder::default(),
             state: open_state(settings)?,
             assignments: Assignments::default(),
+            costs: SlotName::ALL.map(|_| Buckets::new(&DECISION_NS)),
             grace_ms: rpc.grace_ms.get(),
             recheck_ms: rpc.presence_poll_ms.get(),
         };
@@ -118,8 +124,14 @@ impl Policies {
     }
 
     /// Brings the slots' own counters to the metrics: nothing is paid for them in a decision.
-    pub fn publish(&self) {
-        for status in self.status() {
+    pub(crate) fn expose(&self, page: &mut Page) {
+        let status = self.status();
+        expose_info(page, &status);
+        page.begin(COST);
+        for (slot, costs) in SlotName::ALL.iter().zip(&self.costs) {
+            page.histogram(COST, &[("slot", slot.as_str())], costs, 1e-9);
+        }
+        for status in status {
             let slot = status.slot.as_str();
             let by =
                 |by: &'static str| metrics::counter!("pointwork_policy_decisions_total", "slot" => slot, "by" => by);
@@ -132,12 +144,32 @@ impl Policies {
             metrics::gauge!("pointwork_policy_generation", "slot" => slot).set(status.generation as f64);
             metrics::gauge!("pointwork_policy_loaded", "slot" => slot)
                 .set(f64::from(u8::from(status.source == "wasm")));
+            metrics::gauge!("pointwork_policy_load_failed", "slot" => slot)
+                .set(f64::from(u8::from(status.last_load_error.is_some())));
+            metrics::gauge!("pointwork_policy_live_generations", "slot" => slot).set(status.live_generations as f64);
+            metrics::gauge!("pointwork_policy_quarantined", "slot" => slot).set(status.quarantined.len() as f64);
         }
     }
 
     /// What serves each slot, and how it does.
     pub fn status(&self) -> [SlotStatus; 4] {
         [self.target.status(), self.grace.status(), self.presence.status(), self.settle.status()]
+    }
+}
+
+/// What serves each slot, and nothing of what served before.
+fn expose_info(page: &mut Page, status: &[SlotStatus]) {
+    const INFO: &str = "pointwork_policy_info";
+    page.begin(INFO);
+    for SlotStatus { slot, info, digest, source, .. } in status {
+        let digest = digest.map_or_else(|| "native".to_owned(), |digest| digest.short());
+        let (name, version) = match info {
+            Some(info) => (info.name.as_str(), info.version.as_str()),
+            None => ("native", ""),
+        };
+        let what = [("slot", slot.as_str()), ("name", name), ("version", version)];
+        let from = [("digest", digest.as_str()), ("source", *source)];
+        page.sample(INFO, &[&what[..], &from[..]].concat(), 1.0);
     }
 }
 

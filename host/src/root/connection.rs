@@ -20,6 +20,7 @@ use crate::{
     lock::lock,
     rpc::{Party, Rpc, Superseded},
     shed::was_hung_up,
+    telemetry::{EventKind, meters},
     wire::{Incoming, take},
 };
 
@@ -34,6 +35,23 @@ pub(super) enum Event {
     SessionAlive(Incoming),
     SessionEnd(Incoming),
     MachineAlive(Incoming),
+}
+
+impl Event {
+    /// As what it is counted.
+    pub(super) const fn kind(&self) -> EventKind {
+        match self {
+            Self::Register(_) => EventKind::Register,
+            Self::Unregister(_) => EventKind::Unregister,
+            Self::Call(..) => EventKind::Call,
+            Self::Result(..) => EventKind::Result,
+            Self::Resumed(..) => EventKind::Resumed,
+            Self::Ping(_) => EventKind::Ping,
+            Self::SessionAlive(_) => EventKind::SessionAlive,
+            Self::SessionEnd(_) => EventKind::SessionEnd,
+            Self::MachineAlive(_) => EventKind::MachineAlive,
+        }
+    }
 }
 
 /// A connection, from the moment it was admitted.
@@ -87,6 +105,7 @@ impl Connection {
     pub(super) fn open(&self, socket: &SocketRef) {
         self.gate.open(
             || {
+                meters().connected(&self.identity.client);
                 self.rpc.connect(socket, &self.party);
                 self.report_machine(socket, |machine| Activity::machine_came(machine, unix_ms()));
                 if self.is_follower() {
@@ -110,6 +129,7 @@ impl Connection {
     pub(super) fn close(&self, socket: &SocketRef, departure: Departure) {
         *lock(&self.place) = None;
         if self.gate.close() {
+            meters().disconnected(&self.identity.client);
             *lock(&self.following) = None;
             let idle = self.rpc.disconnect(socket, &self.party, departure);
             // A machine that has another connection is not gone.

@@ -23,6 +23,7 @@ use crate::{
     identity::{Handshake, Refusal, identify},
     io::{AckSender, SocketIo, SocketRef},
     rpc::Rpc,
+    telemetry::{EventKind, meters},
     wire::Incoming,
 };
 
@@ -104,7 +105,9 @@ fn set_up(socket: &SocketRef, connection: Arc<Connection>) {
     // One handler for all of them, which is what the socket keeps. It acts in the body of the closure, which the socket's receive
     // task runs in the order of arrival; what the closure returns would be spawned, and spawned futures change places.
     socket.on_fallback(move |socket: SocketRef, Name(name): Name, incoming: Incoming, ack: AckSender| {
-        match event(&name, incoming, ack) {
+        let event = event(&name, incoming, ack);
+        meters().event(event.as_ref().map_or(EventKind::Other, Event::kind));
+        match event {
             Some(event) => taking.take(&socket, event),
             None => metrics::counter!("pointwork_events_unknown_total").increment(1),
         }

@@ -14,7 +14,7 @@ use super::{
     request::{NotSent, Sending},
     shard::{Seat, State},
 };
-use crate::wire::RpcRequest;
+use crate::{telemetry::TraceContext, wire::RpcRequest};
 
 /// A command with the handles that its ids stand for.
 pub(super) enum Deed {
@@ -45,6 +45,8 @@ pub(super) enum Deed {
         left: Duration,
         /// The daemon is told what to name the call by.
         is_named: bool,
+        /// Of a call that is traced.
+        trace: Option<TraceContext>,
     },
     Notify {
         notice: Notice,
@@ -110,10 +112,10 @@ impl Rpc {
                 let verdict = self.policies.judge(key, &input, &doubt);
                 shard.step(self.now(), |state, now| state.switchboard.handle_judgement(call, ask, verdict, now)).1
             }
-            Deed::Emit { call, target, seat, method, params, left, is_named } => {
+            Deed::Emit { call, target, seat, method, params, left, is_named, trace } => {
                 let call_id = is_named.then(|| self.name_call(call));
                 let request = RpcRequest { method: &method, params, call_id };
-                let sent = self.send(Sending { index, call, target, request, left }, seat);
+                let sent = self.send(Sending { index, call, target, request, left, trace }, seat);
                 let Err(not_sent) = sent else { return Vec::new() };
                 let machine = shard.step(self.now(), |state, now| {
                     state.switchboard.handle_undelivered(call, now);
@@ -129,11 +131,11 @@ impl Rpc {
             }
             Deed::Answer { held, answer } => {
                 self.policies.answered(held.key(), &held.answered(&answer));
-                held.answer(answer);
+                held.answer(answer, &self.methods);
                 Vec::new()
             }
             Deed::Forget { held } => {
-                held.forget();
+                held.forget(&self.methods);
                 Vec::new()
             }
             Deed::WarnSeveral { user, method, count } => {

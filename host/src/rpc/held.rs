@@ -2,14 +2,15 @@
 
 use std::{sync::Arc, time::Duration};
 
-use pointwork_core::{Answer as Outcome, CallRefused, call::message};
+use pointwork_core::{Answer as Outcome, call::message};
 use tokio::{task::AbortHandle, time::Instant};
 
-use super::{asked::Refusal, places::Place};
+use super::{places::Place, shard::Seat};
 use crate::{
     deliver::{acknowledge, tell},
     experiments::Answered,
     io::{AckSender, SocketRef},
+    telemetry::{CallSpan, Ended, Label, Methods, TraceContext},
     wire::{Answer, RpcWaiting},
 };
 
@@ -18,16 +19,11 @@ pub(super) struct Request {
     pub(super) caller: SocketRef,
     pub(super) ack: AckSender,
     pub(super) method: Arc<str>,
+    /// What the call is counted under.
+    pub(super) label: Label,
     pub(super) params: Option<rmpv::Value>,
     /// It wants to know when its call is held.
     pub(super) wants_waiting: bool,
-}
-
-impl Request {
-    /// Tells the caller why its call was not taken.
-    pub(super) fn refuse(self, refused: CallRefused) {
-        refuse(&self.caller, self.ack, &refused.into());
-    }
 }
 
 /// A call that was taken on.
@@ -39,23 +35,39 @@ pub(super) struct Held {
     sent: Option<Instant>,
     /// Awaits the daemon's answer; ends with the call.
     waiting: Option<AbortHandle>,
+    /// Of a call that is traced.
+    span: Option<Box<CallSpan>>,
     _place: Place,
 }
 
 impl Held {
     /// `key` stands for the user in a policy's input; `place` is one of the calls that may be open.
-    pub(super) fn new(request: Request, key: u64, place: Place) -> Self {
-        Self { request, key, arrived: Instant::now(), sent: None, waiting: None, _place: place }
+    pub(super) fn new(request: Request, key: u64, place: Place, span: Option<CallSpan>) -> Self {
+        let span = span.map(Box::new);
+        Self { request, key, arrived: Instant::now(), sent: None, waiting: None, span, _place: place }
     }
 
     pub(super) fn key(&self) -> u64 {
         self.key
     }
 
-    /// The method and, once, the parameters: a request is sent once at most.
-    pub(super) fn request(&mut self) -> (Arc<str>, Option<rmpv::Value>) {
-        self.sent = Some(Instant::now());
+    /// The method and, once, the parameters: a request is sent once at most. `seat` is where it goes.
+    pub(super) fn request(&mut self, seat: Option<&Seat>) -> (Arc<str>, Option<rmpv::Value>) {
+        let now = Instant::now();
+        self.sent = Some(now);
+        if let Some(span) = &mut self.span {
+            let replica = match seat {
+                Some(Seat::There(there)) => Some(&there.owner),
+                Some(Seat::Here(_)) | None => None,
+            };
+            span.sent(replica, now.saturating_duration_since(self.arrived));
+        }
         (self.request.method.clone(), self.request.params.take())
+    }
+
+    /// What the replica that the request goes to is told of its trace.
+    pub(super) fn trace(&self) -> Option<TraceContext> {
+        self.span.as_ref().map(|span| span.context())
     }
 
     /// Whom to tell that the call is held, if its caller wants to know.
@@ -76,11 +88,10 @@ impl Held {
     }
 
     /// Tells the caller how its call ended.
-    pub(super) fn answer(self, outcome: Outcome<Option<rmpv::Value>>) {
-        let label = label(&outcome);
-        metrics::counter!("rpc_calls_total", "result" => label).increment(1);
-        metrics::histogram!("rpc_call_duration_seconds", "result" => label)
-            .record(self.arrived.elapsed().as_secs_f64());
+    pub(super) fn answer(mut self, outcome: Outcome<Option<rmpv::Value>>, methods: &Methods) {
+        let ended = ended(&outcome);
+        methods.answered(self.request.label, ended, self.arrived.elapsed());
+        self.end_span(ended);
         self.stop_waiting();
         let answer = match (outcome.error(), outcome) {
             (Some(error), _) => Answer::error(error),
@@ -91,9 +102,16 @@ impl Held {
     }
 
     /// The caller is gone: nobody is told.
-    pub(super) fn forget(self) {
-        metrics::counter!("rpc_calls_total", "result" => "forgotten").increment(1);
+    pub(super) fn forget(mut self, methods: &Methods) {
+        methods.ended(self.request.label, Ended::Forgotten);
+        self.end_span(Ended::Forgotten);
         self.stop_waiting();
+    }
+
+    fn end_span(&mut self, ended: Ended) {
+        if let Some(span) = self.span.take() {
+            span.end(&self.request.method, ended.as_str(), ended != Ended::Success);
+        }
     }
 
     fn stop_waiting(&self) {
@@ -102,9 +120,10 @@ impl Held {
         }
     }
 
-    /// Gives the request back: the machine did not take the call on.
-    pub(super) fn into_request(self) -> Request {
-        self.request
+    /// Gives back what the caller is answered by: the machine did not take the call on.
+    pub(super) fn into_ack(mut self) -> AckSender {
+        self.end_span(Ended::Refused);
+        self.request.ack
     }
 }
 
@@ -130,14 +149,20 @@ fn millis_up(span: Duration) -> u64 {
     u64::try_from(span.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX)
 }
 
-/// Tells a caller why its call was not taken.
-pub(super) fn refuse(caller: &SocketRef, ack: AckSender, refusal: &Refusal) {
-    metrics::counter!("rpc_calls_total", "result" => "refused").increment(1);
-    metrics::counter!("rpc_refused_total", "reason" => refusal.label()).increment(1);
-    acknowledge(caller, ack, &Answer::error(refusal.to_string()));
+/// How the call ended, as it is counted.
+const fn ended<R>(outcome: &Outcome<R>) -> Ended {
+    match outcome {
+        Outcome::Result(_) => Ended::Success,
+        Outcome::Unavailable => Ended::NotAvailable,
+        Outcome::SameSocket => Ended::SameSocket,
+        Outcome::TargetDisconnected => Ended::TargetDisconnected,
+        Outcome::TimedOut => Ended::Timeout,
+        Outcome::Unusable => Ended::Unusable,
+        Outcome::Unreachable => Ended::Unreachable,
+    }
 }
 
-/// How the call ended, as a metric's label.
+/// How the call ended, as experiments count it.
 const fn label<R>(outcome: &Outcome<R>) -> &'static str {
     match outcome {
         Outcome::Result(_) => "success",

@@ -65,10 +65,11 @@ impl Rpc {
         drop(lookups);
         let rpc = self.clone();
         tokio::spawn(async move {
-            loop {
+            for retries in 0.. {
                 rpc.look(index, &room).await;
                 rpc.ask_grace(index, &room);
                 if rpc.is_found_or_given_up(index, &room) {
+                    rpc.methods.looks.note(retries);
                     return;
                 }
                 sleep(rpc.lookup.while_waiting).await;
@@ -85,7 +86,7 @@ impl Rpc {
             Err(error) => return tracing::debug!(%error, "other servers could not be asked for a daemon"),
         };
         if answers.missing > 0 {
-            metrics::counter!("rpc_fetchsockets_timeouts_total").increment(answers.missing);
+            count_timeouts("lookup", answers.missing);
         }
         for (owner, sockets) in answers.given {
             for socket in sockets {
@@ -102,6 +103,7 @@ impl Rpc {
     fn enter(self: &Arc<Self>, index: usize, room: &RpcRoom, socket: SocketId, seat: RemoteSeat) {
         let replica = u64::from_str_radix(&seat.owner, 16).unwrap_or(0) % 1_000_000 + FOREIGN_REPLICA_MIN;
         let replica = u32::try_from(replica).unwrap_or(u32::MAX);
+        self.methods.registered(&room.method, || pointwork_policy::user_key(&room.user));
         let traits = Traits { foreign: true, ..Traits::default() };
         let was_watched = self.drive_shard(index, |state, now| {
             let was_watched = state.sockets.insert(socket, Seat::There(seat.clone())).is_some();
@@ -165,6 +167,9 @@ impl Rpc {
                 return;
             }
             let answer = self.namespace.fetch_sockets_of(&seat.owner, opts.clone(), Some(self.lookup.timeout)).await;
+            if matches!(answer, Ok(None)) {
+                count_timeouts("presence", 1);
+            }
             let gone = match answer {
                 Ok(Some(sockets)) if sockets.iter().any(|found| *found.id == *seat.id) => None,
                 Ok(Some(_)) => Some(Departure::TransportLost),
@@ -182,6 +187,11 @@ impl Rpc {
             }
         }
     }
+}
+
+/// Servers that did not answer a look in time, by what they were asked for.
+fn count_timeouts(context: &'static str, servers: u64) {
+    metrics::counter!("rpc_fetchsockets_timeouts_total", "context" => context).increment(servers);
 }
 
 /// The id of a Node socket, 20 characters of base64, as the machine knows it. No other socket has such a number: the ids of this

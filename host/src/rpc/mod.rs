@@ -25,7 +25,7 @@ use std::{
 use self::resume::Resumable;
 pub(crate) use self::resume::{Resumed, Superseded};
 use self::{
-    asked::Asked,
+    asked::{Asked, Refusal},
     held::{Held, Request},
     lookup::Lookups,
     places::Places,
@@ -34,11 +34,12 @@ use self::{
 pub use self::{deadlines::Deadlines, lookup::LookupSettings};
 use crate::{
     cluster::Replicas,
-    deliver::tell,
+    deliver::{acknowledge, tell},
     identity::{Capabilities, Identity},
     io::{AckSender, SocketRef},
     policies::Policies,
-    wire::{Incoming, memory_bytes},
+    telemetry::{Ended, Label, MethodLabels, Methods, Page, Tracer},
+    wire::{Answer, Incoming, memory_bytes},
 };
 use pointwork_core::{
     CallRefused, Settings, SocketId, Time,
@@ -66,6 +67,8 @@ pub struct RpcSettings {
     pub params_bytes_max: usize,
     /// How servers of another kind are asked for daemons.
     pub lookup: LookupSettings,
+    /// Which methods are counted apart.
+    pub labels: MethodLabels,
     /// Bounds of each shard; its own bound of calls is not used, for users are not spread evenly over the shards.
     pub limits: Settings,
 }
@@ -87,6 +90,9 @@ pub struct Rpc {
     hasher: RandomState,
     policies: Arc<Policies>,
     deadlines: Deadlines,
+    methods: Methods,
+    /// Nothing without a collector.
+    tracer: Option<Arc<Tracer>>,
     places: Places,
     params_bytes_max: usize,
     replicas: Arc<Replicas>,
@@ -101,13 +107,20 @@ pub struct Rpc {
 impl Rpc {
     /// Starts the layer and its timers, which run for as long as the current runtime.
     #[must_use]
-    pub fn start(settings: &RpcSettings, policies: Arc<Policies>, replicas: Arc<Replicas>) -> Arc<Self> {
+    pub fn start(
+        settings: &RpcSettings,
+        policies: Arc<Policies>,
+        replicas: Arc<Replicas>,
+        tracer: Option<Arc<Tracer>>,
+    ) -> Arc<Self> {
         let limits = Settings { calls_max: usize::MAX, ..settings.limits };
         let rpc = Arc::new(Self {
             shards: (0..SHARDS).map(|_| Shard::new(limits)).collect(),
             hasher: RandomState::new(),
             policies,
             deadlines: settings.deadlines.clone(),
+            methods: Methods::new(&settings.labels),
+            tracer,
             places: Places::new(settings.calls_max, settings.request_memory_max),
             params_bytes_max: settings.params_bytes_max,
             namespace: replicas.cluster().namespace("/"),
@@ -119,6 +132,7 @@ impl Rpc {
         });
         (0..SHARDS).for_each(|index| shard::keep_time(&rpc, index));
         resume::serve(&rpc);
+        request::trace(&rpc);
         rpc
     }
 
@@ -164,6 +178,7 @@ impl Rpc {
         });
         match registered {
             Some((method, Ok(()))) => {
+                self.methods.registered(&method, || party.key);
                 self.replicas.joined(socket_id(socket.id), &party.user, party.capabilities.resume, &method);
                 socket.join(room::rpc(&party.user, &method));
                 tell(socket, "rpc-registered", &serde_json::json!({ "method": &*method }));
@@ -198,15 +213,19 @@ impl Rpc {
         let bytes = incoming.bytes;
         let Asked { method, params, timeout } = match Asked::of(incoming, self.params_bytes_max) {
             Ok(asked) => asked,
-            Err(refusal) => return held::refuse(socket, ack, &refusal),
+            Err(refusal) => return self.refuse(self.methods.other(), socket, ack, &refusal),
         };
+        let label = self.methods.label(&method);
         let timeout = self.deadlines.of(&method, timeout);
         let memory_bytes = params.as_ref().map_or(0, memory_bytes);
         let method: Arc<str> = method.into();
         let wants_waiting = party.capabilities.waiting;
-        let request = Request { caller: socket.clone(), ack, method: method.clone(), params, wants_waiting };
-        let Some(place) = self.places.take(memory_bytes) else { return request.refuse(CallRefused::TooManyCalls) };
-        let mut held = Some(Held::new(request, party.key, place));
+        let request = Request { caller: socket.clone(), ack, method: method.clone(), label, params, wants_waiting };
+        let Some(place) = self.places.take(memory_bytes) else {
+            return self.refuse(label, socket, request.ack, &CallRefused::TooManyCalls.into());
+        };
+        let span = self.tracer.as_ref().and_then(Tracer::call);
+        let mut held = Some(Held::new(request, party.key, place, span));
         let refused = self.drive_shard(party.shard, |shard, now| {
             let call = shard.switchboard.handle_call(socket_id(socket.id), method, bytes, timeout, now)?;
             if let Some(held) = held.take() {
@@ -215,8 +234,21 @@ impl Rpc {
             Ok::<_, CallRefused>(())
         });
         if let (Err(refused), Some(held)) = (refused, held) {
-            held.into_request().refuse(refused);
+            self.refuse(label, socket, held.into_ack(), &refused.into());
         }
+    }
+
+    /// Tells a caller why its call was not taken.
+    fn refuse(&self, label: Label, caller: &SocketRef, ack: AckSender, refusal: &Refusal) {
+        self.methods.ended(label, Ended::Refused);
+        metrics::counter!("rpc_refused_total", "reason" => refusal.label()).increment(1);
+        acknowledge(caller, ack, &Answer::error(refusal.to_string()));
+    }
+
+    /// Brings what the layer holds to the metrics.
+    pub(crate) fn expose(&self, page: &mut Page) {
+        self.methods.expose(page);
+        self.places.publish();
     }
 
     /// The socket is gone. How long ago it was heard of.
@@ -248,8 +280,8 @@ impl Rpc {
 }
 
 /// `rpc-error {type, error}`.
-fn refuse(socket: &SocketRef, what: &str, error: &str) {
-    metrics::counter!("rpc_errors_total", "type" => what.to_owned()).increment(1);
+fn refuse(socket: &SocketRef, what: &'static str, error: &str) {
+    metrics::counter!("rpc_errors_total", "type" => what).increment(1);
     tell(socket, "rpc-error", &serde_json::json!({ "type": what, "error": error }));
 }
 

@@ -11,6 +11,8 @@ const WEIGHT_BYTES: usize = 1_024;
 pub(super) struct Places {
     calls: Arc<Semaphore>,
     weights: Arc<Semaphore>,
+    calls_max: usize,
+    weights_max: usize,
 }
 
 /// A call's place, given back when it is dropped.
@@ -21,8 +23,20 @@ pub(super) struct Place {
 
 impl Places {
     pub(super) fn new(calls_max: usize, request_memory_max: usize) -> Self {
-        let semaphore = |permits: usize| Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS)));
-        Self { calls: semaphore(calls_max), weights: semaphore(request_memory_max / WEIGHT_BYTES) }
+        let calls_max = calls_max.min(Semaphore::MAX_PERMITS);
+        let weights_max = (request_memory_max / WEIGHT_BYTES).min(Semaphore::MAX_PERMITS);
+        let semaphore = |permits: usize| Arc::new(Semaphore::new(permits));
+        Self { calls: semaphore(calls_max), weights: semaphore(weights_max), calls_max, weights_max }
+    }
+
+    /// Brings what is taken to the metrics.
+    pub(super) fn publish(&self) {
+        let calls = self.calls_max.saturating_sub(self.calls.available_permits());
+        let weights = self.weights_max.saturating_sub(self.weights.available_permits());
+        metrics::gauge!("rpc_calls_open").set(calls as f64);
+        metrics::gauge!("rpc_calls_open_max").set(self.calls_max as f64);
+        metrics::gauge!("rpc_request_memory_bytes").set((weights * WEIGHT_BYTES) as f64);
+        metrics::gauge!("rpc_request_memory_max_bytes").set((self.weights_max * WEIGHT_BYTES) as f64);
     }
 
     /// A place for a call whose request takes so much memory; `None` when there is none.

@@ -72,6 +72,7 @@ impl Rpc {
                 });
             }
             BookCommand::Register { socket, user, method, age } => {
+                self.methods.registered(&method, || pointwork_policy::user_key(&user));
                 let registered = self.drive_shard_aside(self.shard_of(&user), |state, now| {
                     state.switchboard.handle_registered(socket, method, age, now)
                 });

@@ -13,6 +13,7 @@ use super::{
 use crate::{
     deliver::undelivered,
     io::SocketRef,
+    telemetry::TraceContext,
     wire::{Args, RPC_REQUEST, RpcRequest, fit},
 };
 
@@ -24,6 +25,18 @@ pub(super) struct Sending<'a> {
     pub(super) request: RpcRequest<'a>,
     /// How long the daemon may take.
     pub(super) left: Duration,
+    /// Of a call that is traced: the other replica is told.
+    pub(super) trace: Option<TraceContext>,
+}
+
+/// Has other replicas' requests followed that are part of a trace.
+pub(super) fn trace(rpc: &Rpc) {
+    if let Some(tracer) = rpc.tracer.clone() {
+        rpc.namespace.trace_requests(move |traceparent| {
+            let ended = tracer.request(traceparent)?;
+            Some(Box::new(ended))
+        });
+    }
 }
 
 /// Why a request was not sent.
@@ -80,8 +93,10 @@ impl Rpc {
         sending: Sending<'_>,
         seat: &RemoteSeat,
     ) -> Result<tokio::task::AbortHandle, NotSent> {
-        let Sending { index, call, target, request, left } = sending;
-        let request = self.namespace.request(&seat.owner, &seat.id, request.into_packet(), left);
+        let Sending { index, call, target, request, left, trace } = sending;
+        let traceparent = trace.map(TraceContext::traceparent);
+        let packet = request.into_packet();
+        let request = self.namespace.request_within(&seat.owner, &seat.id, packet, left, traceparent);
         let request = request.map_err(|error| {
             tracing::debug!(owner = %seat.owner, %error, "an rpc-request could not be sent to another replica");
             NotSent::Unreachable

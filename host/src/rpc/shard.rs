@@ -96,9 +96,10 @@ fn deed(state: &mut State, command: Command<Option<rmpv::Value>>) -> Option<Deed
             Deed::AskPresence { call, ask, key: state.held.get(&call)?.key(), input, doubt }
         }
         Command::Emit { call, target, left, resumable } => {
-            let (method, params) = state.held.get_mut(&call)?.request();
             let seat = state.sockets.get(&target).cloned();
-            Deed::Emit { call, target, seat, method, params, left, is_named: resumable }
+            let held = state.held.get_mut(&call)?;
+            let (method, params) = held.request(seat.as_ref());
+            Deed::Emit { call, target, seat, method, params, left, is_named: resumable, trace: held.trace() }
         }
         Command::Held { call, since, left } => Deed::Notify { notice: state.held.get(&call)?.notice(since, left)? },
         Command::Answer { call, answer } => Deed::Answer { held: state.held.remove(&call)?, answer },

@@ -8,8 +8,8 @@ use tokio::{
 
 /// Longer than the metrics are.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
-const METRIC: &str = "device_sessions_total{";
-const NO_ROOM: &str = "device_sockets_refused_total ";
+const METRIC: &str = "pointwork_device_sessions_total{";
+const NO_ROOM: &str = "pointwork_device_sockets_refused_total ";
 
 /// Since the host was started.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -45,7 +45,7 @@ export default {
       await until(() => sockets.every(isBack), 30_000, shown);
       stage.atMost(`${how}: all ${number} back after`, performance.now() - readyAt, ' ms', { ours: 5_000 });
       stage.atMost(`${how}: resident memory`, await residentMib(replica), ' MiB', {});
-      const quarantined = await counted(replica, 'device_sessions_total', 'reason="quarantined"');
+      const quarantined = await counted(replica, 'pointwork_device_sessions_total', 'reason="quarantined"');
       stage.atMost(`${how}: registers met by a quarantine`, quarantined, '', { ours: 0 });
       await judgeRecords(stage, how, replica, number);
     }

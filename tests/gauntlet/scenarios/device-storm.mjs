@@ -76,7 +76,7 @@ async function judgeDevices(stage, replicas, dashboard, members) {
   const flips = await Promise.all(members.map(async ({ device }) => (await record(replicas[0], device)).flips));
   const windows = Math.ceil((stage.isShort ? SHORT : LONG).stormMs / 2_500);
   stage.atMost('most flips of a device', Math.max(...flips), '', { ours: windows });
-  const quarantined = await Promise.all(replicas.map((replica) => counted(replica, 'device_sessions_total', 'reason="quarantined"')));
+  const quarantined = await Promise.all(replicas.map((replica) => counted(replica, 'pointwork_device_sessions_total', 'reason="quarantined"')));
   stage.atMost('registers met by a quarantine', quarantined.reduce((sum, one) => sum + one, 0), '', { ours: 0 });
 }
 

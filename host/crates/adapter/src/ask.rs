@@ -75,9 +75,28 @@ impl Namespace {
         packet: Packet,
         timeout: Duration,
     ) -> Result<SocketRequest, ClusterError> {
+        self.request_within(owner, socket, packet, timeout, None)
+    }
+
+    /// The same as part of a trace: `traceparent` (W3C Trace Context) is a flag more. A server of this kind tells whom it was given
+    /// by [`Namespace::trace_requests`]; Node's passes over it.
+    ///
+    /// # Errors
+    /// When it cannot be taken.
+    pub fn request_within(
+        &self,
+        owner: &str,
+        socket: &str,
+        packet: Packet,
+        timeout: Duration,
+        traceparent: Option<String>,
+    ) -> Result<SocketRequest, ClusterError> {
         let request = self.open_request(Some(owner))?;
         let mut opts = Options::room(socket);
         opts.flags = single(timeout).with(UNCOUNTED, true);
+        if let Some(traceparent) = traceparent {
+            opts.flags = opts.flags.with(TRACEPARENT, traceparent);
+        }
         let broadcast = Broadcast { packet, request_id: Some(request.id.clone()), opts };
         self.publish(Some(owner), Body::Broadcast(broadcast), Some(request.id.clone()))?;
         Ok(SocketRequest { request, deadline: Instant::now() + timeout })
@@ -218,6 +237,9 @@ impl Namespace {
         shared.and_then(|shared| shared.requests.open(server)).ok_or(ClusterError::TooManyRequests)
     }
 }
+
+/// The flag of a request that is part of a trace.
+pub(crate) const TRACEPARENT: &str = "traceparent";
 
 /// The flags of a request to one socket, as Node sets them.
 pub(crate) fn single(timeout: Duration) -> crate::wire::Flags {

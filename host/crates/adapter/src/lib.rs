@@ -92,7 +92,7 @@ pub use cluster::{Cluster, NOTE_MIN, Standing};
 pub use error::ClusterError;
 pub use follow::{FOLLOWERS_ROOM, Follower, Following, Gap};
 pub use listener::Listener;
-pub use namespace::{AnswerEvent, Describe, Description, Namespace};
+pub use namespace::{AnswerEvent, Describe, Description, Namespace, RequestEnd, TraceRequest};
 pub use outbox::OutboxError;
 pub use peers::{Loss, PeerEvent};
 pub use settings::Settings;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use rmpv::Value;
 use socketioxide_core::Sid;
 
+use crate::ask::TRACEPARENT;
 use crate::beat;
 use crate::cluster::{Inner, Shared};
 use crate::error::ClusterError;
@@ -14,7 +15,7 @@ use crate::lock::{read, write};
 use crate::recall::Serving;
 use crate::replay::Unsent;
 use crate::serve;
-use crate::wire::{Body, Channels, Message};
+use crate::wire::{Body, Channels, Flags, Message};
 
 /// A namespace of this replica, as the cluster sees it.
 pub struct Namespace {
@@ -26,6 +27,7 @@ pub struct Namespace {
     local: RwLock<Option<Arc<dyn Local>>>,
     describe: OnceLock<Box<Describe>>,
     answer: OnceLock<Box<AnswerEvent>>,
+    trace: OnceLock<Box<TraceRequest>>,
 }
 
 /// What a socket is described by to other servers.
@@ -33,6 +35,12 @@ pub type Describe = dyn Fn(Sid) -> Description + Send + Sync;
 
 /// What the server answers to a `serverSideEmit`: the event's name and its arguments in, the first argument of the ack out.
 pub type AnswerEvent = dyn Fn(&str, Vec<Value>) -> Value + Send + Sync;
+
+/// Who follows requests that are part of a trace: the `traceparent` in; out, whom to tell whether a socket acknowledged.
+pub type TraceRequest = dyn Fn(&str) -> Option<RequestEnd> + Send + Sync;
+
+/// Is told whether a socket acknowledged the request.
+pub type RequestEnd = Box<dyn FnOnce(bool) + Send>;
 
 /// What other servers are told of a socket beside its id and its rooms.
 #[derive(Debug, Clone)]
@@ -60,6 +68,7 @@ impl Namespace {
             local: RwLock::new(None),
             describe: OnceLock::new(),
             answer: OnceLock::new(),
+            trace: OnceLock::new(),
         }
     }
 
@@ -77,6 +86,17 @@ impl Namespace {
     /// What other servers' `serverSideEmit` is answered with; nil when this is not set. Only the first one counts.
     pub fn answer_server_side(&self, answer: impl Fn(&str, Vec<Value>) -> Value + Send + Sync + 'static) {
         let _ = self.answer.set(Box::new(answer));
+    }
+
+    /// Who follows other servers' requests to sockets here that are part of a trace. Only the first one counts.
+    pub fn trace_requests(&self, trace: impl Fn(&str) -> Option<RequestEnd> + Send + Sync + 'static) {
+        let _ = self.trace.set(Box::new(trace));
+    }
+
+    /// Whom to tell how a request ends.
+    pub(crate) fn trace_of(&self, flags: &Flags) -> Option<RequestEnd> {
+        let trace = self.trace.get()?;
+        trace(flags.get(TRACEPARENT)?.as_str()?)
     }
 
     /// The local sockets are there from now on, and the channels are subscribed to.

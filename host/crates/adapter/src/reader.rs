@@ -1,7 +1,9 @@
 //! The task that reads the stream.
 
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use metrics::{Counter, Gauge};
 use tokio::time::{Duration, Instant, sleep};
 
 use crate::cluster::{Inner, LOSS, PEERS_NSP, Shared};
@@ -25,7 +27,15 @@ pub(crate) async fn run(inner: Arc<Inner>) {
     let Some(shared) = inner.shared() else { return };
     let mut pause = PAUSE_MIN;
     let mut trouble = Trouble::with("read the stream");
-    let mut reader = Reader { inner: &inner, shared, cursor: None, looked: None, is_again: false };
+    let mut reader = Reader {
+        inner: &inner,
+        shared,
+        cursor: None,
+        looked: None,
+        is_again: false,
+        received: metrics::counter!("adapter_received_total", "medium" => "stream"),
+        lag_ms: metrics::gauge!("redis_stream_lag_ms"),
+    };
     while !*shared.stop.borrow() {
         match reader.turn().await {
             Ok(()) => {
@@ -52,6 +62,9 @@ struct Reader<'a> {
     looked: Option<Instant>,
     /// What was read last was found behind a gap, and is read once more.
     is_again: bool,
+    received: Counter,
+    /// How old the oldest of the entries that were read last was; 0 when there were none. Named as in the field.
+    lag_ms: Gauge,
 }
 
 impl Reader<'_> {
@@ -73,6 +86,7 @@ impl Reader<'_> {
             return Ok(());
         }
         self.is_again = false;
+        self.lag_ms.set(entries.first().map_or(0.0, |entry| age_ms(entry.id)));
         if may_have_gap {
             // There is more, and it is being trimmed while it is read.
             self.looked = None;
@@ -81,7 +95,7 @@ impl Reader<'_> {
             if let Some(cursor) = &mut self.cursor {
                 cursor.read(entry.id);
             }
-            self.inner.take_entry(entry);
+            self.inner.take_entry(entry, &self.received);
         }
         Ok(())
     }
@@ -123,7 +137,7 @@ impl Inner {
         }
     }
 
-    fn take_entry(self: &Arc<Self>, entry: StreamEntry) {
+    fn take_entry(self: &Arc<Self>, entry: StreamEntry, received: &Counter) {
         let id = entry.id;
         let head = Entry::from_fields(entry.fields, &self.settings.limits);
         let is_own = head.as_ref().is_ok_and(|head| head.uid == self.uid);
@@ -135,7 +149,7 @@ impl Inner {
             return self.tail.push(id, None, Content::Loss);
         }
         if !is_own {
-            metrics::counter!("adapter_received_total", "medium" => "stream").increment(1);
+            received.increment(1);
         }
         let found = self.read_entry(head).unwrap_or_else(|error| {
             metrics::counter!("adapter_malformed_total", "medium" => "stream").increment(1);
@@ -185,6 +199,15 @@ impl Inner {
         let Some(namespace) = self.find(&head.nsp) else { return Ok(None) };
         Ok(Some((namespace, head.decode(&self.settings.limits)?)))
     }
+}
+
+/// How old an entry is, by the clock of Redis when it was added and ours now.
+fn age_ms(entry: EntryId) -> f64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let now_ms = u64::try_from(now).unwrap_or(u64::MAX);
+    #[expect(clippy::cast_precision_loss, reason = "a gauge")]
+    let age = now_ms.saturating_sub(entry.ms) as f64;
+    age
 }
 
 /// Whether an entry says that broadcasts before it never got into the stream.

@@ -8,7 +8,7 @@ use rmpv::Value;
 
 use crate::error::ClusterError;
 use crate::local::{Acks, Local};
-use crate::namespace::{Description, Namespace};
+use crate::namespace::{Description, Namespace, RequestEnd};
 use crate::recall::{self, Serving};
 use crate::wire::{
     Answer, Body, Broadcast, ClientCount, FetchSockets, FetchSocketsResponse, Message, RemoteSocket, ServerSideEmit,
@@ -22,6 +22,7 @@ pub(crate) fn message(namespace: &Arc<Namespace>, local: &Arc<dyn Local>, messag
             local.broadcast(packet, &opts, true);
         }
         Body::Broadcast(Broadcast { packet, request_id: Some(request_id), opts }) => {
+            let ended = namespace.trace_of(&opts.flags);
             let timeout = opts.flags.timeout_ms().map(Duration::from_millis);
             let (client_count, acks) = local.broadcast_with_ack(packet, &opts, timeout);
             if client_count == 0 || !opts.flags.uncounted() {
@@ -30,7 +31,9 @@ pub(crate) fn message(namespace: &Arc<Namespace>, local: &Arc<dyn Local>, messag
             }
             if client_count > 0 {
                 let serving = namespace.serving(&request_id, opts.rooms);
-                tokio::spawn(pass_on(namespace.clone(), from, request_id, acks, serving));
+                tokio::spawn(pass_on(namespace.clone(), from, request_id, acks, serving, ended));
+            } else if let Some(ended) = ended {
+                ended(false);
             }
         }
         Body::SocketsJoin(change) => local.join(&change.opts, change.rooms),
@@ -73,10 +76,20 @@ fn answer(namespace: &Namespace, to: &str, body: Body) -> bool {
 }
 
 /// Sends on each ack as it comes. All are handed over when `serving` ends.
-async fn pass_on(namespace: Arc<Namespace>, to: String, request_id: String, mut acks: Acks, serving: Option<Serving>) {
+async fn pass_on(
+    namespace: Arc<Namespace>,
+    to: String,
+    request_id: String,
+    mut acks: Acks,
+    serving: Option<Serving>,
+    ended: Option<RequestEnd>,
+) {
     let mut has_answered = false;
     while let Some(packet) = next(acks.as_mut()).await {
         has_answered |= answer(&namespace, &to, Body::BroadcastAck(Answer { request_id: request_id.clone(), packet }));
+    }
+    if let Some(ended) = ended {
+        ended(has_answered);
     }
     if !has_answered && let Some(inner) = namespace.inner() {
         recall::tell_unanswered(&inner, &to, &request_id);

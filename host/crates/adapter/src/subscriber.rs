@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use metrics::Counter;
 use tokio::time::{Duration, sleep};
 
 use crate::beat;
@@ -22,10 +23,11 @@ pub(crate) async fn run(inner: Arc<Inner>) {
     subscribe(shared, channels).await;
     // Not before: whoever heard of this replica may ask it something, and it would not hear that.
     tokio::spawn(beat::run(inner.clone()));
+    let received = metrics::counter!("adapter_received_total", "medium" => "channel");
     loop {
         match shared.transport.receive().await {
             Received::Message { payload, .. } => match pubsub::decode(&payload, &inner.settings.limits) {
-                Ok(message) => take(&inner, shared, message),
+                Ok(message) => take(&inner, shared, message, &received),
                 Err(error) => {
                     metrics::counter!("adapter_malformed_total", "medium" => "channel").increment(1);
                     tracing::debug!(%error, "a message by PUB/SUB is malformed");
@@ -63,14 +65,14 @@ pub(crate) async fn subscribe(shared: &Shared, channels: Vec<String>) {
     shared.attaching.fetch_sub(1, Ordering::Relaxed);
 }
 
-fn take(inner: &Arc<Inner>, shared: &Shared, message: Message) {
+fn take(inner: &Arc<Inner>, shared: &Shared, message: Message, received: &Counter) {
     if message.nsp == PEERS_NSP {
         return peer(inner, shared, message);
     }
     if message.uid == inner.uid {
         return;
     }
-    metrics::counter!("adapter_received_total", "medium" => "channel").increment(1);
+    received.increment(1);
     if message.body.answers().is_some() {
         return shared.requests.answer(message.uid, message.body);
     }

@@ -8,7 +8,8 @@ use crate::replay::Unsent;
 use crate::transport::{Outgoing, TransportError};
 use crate::trouble::Trouble;
 
-/// The medium of what is published.
+/// The media of what is published.
+const STREAM: &str = "stream";
 const CHANNEL: &str = "channel";
 
 /// Runs until the outbox is closed and empty.
@@ -16,6 +17,8 @@ pub(crate) async fn run(inner: Arc<Inner>) {
     let Some(shared) = inner.shared() else { return };
     // Held until all is sent: see `finished`.
     let _running = shared.stop.subscribe();
+    let published = |medium: &'static str| metrics::counter!("adapter_published_total", "medium" => medium);
+    let (to_stream, to_channel) = (published(STREAM), published(CHANNEL));
     let mut stream = Trouble::with("append to the stream");
     let mut channel = Trouble::with("publish");
     loop {
@@ -34,11 +37,12 @@ pub(crate) async fn run(inner: Arc<Inner>) {
             .collect();
         let results = shared.transport.send(batch).await;
         for (sent, result) in sent.into_iter().zip(results) {
-            let trouble = if sent.kind == CHANNEL { &mut channel } else { &mut stream };
+            let (trouble, published) =
+                if sent.kind == CHANNEL { (&mut channel, &to_channel) } else { (&mut stream, &to_stream) };
             match result {
                 Ok(()) => {
                     trouble.end();
-                    metrics::counter!("adapter_published_total", "medium" => sent.kind).increment(1);
+                    published.increment(1);
                 }
                 Err(error) => {
                     trouble.note(&error);
@@ -77,7 +81,7 @@ fn failed(inner: &Inner, shared: &Shared, sent: &Sent, error: &TransportError) {
 
 fn kind(outgoing: &Outgoing) -> &'static str {
     match outgoing {
-        Outgoing::Append { .. } => "stream",
+        Outgoing::Append { .. } => STREAM,
         Outgoing::Publish { .. } => CHANNEL,
     }
 }

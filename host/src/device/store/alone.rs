@@ -131,7 +131,7 @@ impl Records {
         }
         self.kept.insert(device, Kept { record: record.clone(), expiry });
         if self.expiring.len() > self.expiring_max {
-            metrics::counter!("device_records_dropped_total").increment(1);
+            metrics::counter!("pointwork_device_records_dropped_total").increment(1);
             self.remove_first();
         }
         true

@@ -180,7 +180,7 @@ impl Shared {
 fn record_of(device: &str, reply: ScriptReply) -> Result<Record, Unread> {
     let ScriptReply::Text(text) = reply else { return Err(unexpected().into()) };
     codec::read(&text).map_err(|error| {
-        metrics::counter!("device_records_malformed_total").increment(1);
+        metrics::counter!("pointwork_device_records_malformed_total").increment(1);
         tracing::warn!(device, %error, "the record of a device cannot be read");
         Unread::Unreadable
     })

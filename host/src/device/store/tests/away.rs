@@ -94,7 +94,7 @@ async fn what_cannot_be_read_is_not_taken_for_none() {
     assert_eq!(store.read("d").await, Err(Unread::Unreadable));
     let page = store.page(None, 5).await.unwrap();
     assert_eq!(page.iter().map(|(device, _)| device.as_str()).collect::<Vec<_>>(), ["e"], "the others are not held up");
-    assert!(metrics.render().lines().any(|line| line == "device_records_malformed_total 2"));
+    assert!(metrics.render().lines().any(|line| line == "pointwork_device_records_malformed_total 2"));
     // A writer that knows the epoch may still replace it.
     assert_eq!(store.swap("d", held("r").epoch, &later(&held("r"))).await, Swapped::Won);
     assert_eq!(store.read("d").await.unwrap(), later(&held("r")));

@@ -1,42 +1,19 @@
-//! What the host tells about itself: a log on standard error, and metrics.
+//! The log, on standard error.
 //!
-//! Neither ever holds a token, a call's parameters or what is broadcast. The libraries below print whole packets at the
-//! level `debug`, so whatever the filter says, only this project's own code is heard below `info`.
+//! It never holds a token, a call's parameters or what is broadcast. The libraries below print whole packets at the level
+//! `debug`, so whatever the filter says, only this project's own code is heard below `info`.
 
 use std::io::IsTerminal;
-use std::time::Duration;
 
-use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 use tracing::{Level, Metadata, Subscriber};
 use tracing_subscriber::filter::{ParseError, filter_fn};
 use tracing_subscriber::fmt::{self, MakeWriter};
 use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
+use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
 
+use super::TelemetryError;
 use crate::config::{LogConfig, LogFormat};
-
-/// Between two upkeeps: what was recorded and not yet folded in takes memory.
-const UPKEEP_EVERY: Duration = Duration::from_secs(5);
-
-/// Upper bounds of the buckets of every histogram whose name ends in `_seconds`: from a decision of a policy
-/// (microseconds) to a call that runs into its deadline.
-const SECONDS: [f64; 16] =
-    [1e-6, 2e-6, 5e-6, 1e-5, 1e-4, 5e-4, 1e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
-
-/// Why the host cannot tell about itself.
-#[derive(Debug, thiserror::Error)]
-pub enum TelemetryError {
-    /// The log filter cannot be parsed; a loaded configuration has none such.
-    #[error("setting `log.filter` cannot be parsed")]
-    Filter(#[from] ParseError),
-    /// The process has a log already.
-    #[error("the log is set up already")]
-    Log(#[from] TryInitError),
-    /// The process has metrics already.
-    #[error("the metrics cannot be set up")]
-    Metrics(#[from] BuildError),
-}
 
 /// Starts the log of this process, on standard error.
 ///
@@ -45,40 +22,6 @@ pub enum TelemetryError {
 pub fn start_log(config: &LogConfig) -> Result<(), TelemetryError> {
     let colour = std::io::stderr().is_terminal();
     Ok(subscriber(config, std::io::stderr, colour)?.try_init()?)
-}
-
-/// The metrics of this process.
-#[derive(Clone, Debug)]
-pub struct Metrics(PrometheusHandle);
-
-impl Metrics {
-    /// Starts them: from here on, what is recorded anywhere in the process is kept. Call it within a Tokio runtime: a
-    /// task of it keeps the memory of what was recorded bounded while nobody scrapes.
-    ///
-    /// # Errors
-    /// When the process has metrics already.
-    pub fn start() -> Result<Self, TelemetryError> {
-        let handle = builder()?.install_recorder()?;
-        tokio::spawn(keep_up(handle.clone()));
-        Ok(Self(handle))
-    }
-
-    /// Everything recorded so far, in the text format of Prometheus.
-    pub fn render(&self) -> String {
-        self.0.render()
-    }
-}
-
-async fn keep_up(handle: PrometheusHandle) {
-    let mut ticks = tokio::time::interval(UPKEEP_EVERY);
-    loop {
-        ticks.tick().await;
-        handle.run_upkeep();
-    }
-}
-
-fn builder() -> Result<PrometheusBuilder, BuildError> {
-    PrometheusBuilder::new().set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)
 }
 
 fn subscriber<W>(config: &LogConfig, writer: W, colour: bool) -> Result<impl Subscriber + Send + Sync, ParseError>
@@ -173,24 +116,5 @@ mod tests {
             tracing::debug!(target: "pointwork::rpc", "heard");
         });
         assert!(!filtered.contains("unheard") && filtered.contains("heard"), "{filtered}");
-    }
-
-    #[test]
-    fn times_are_kept_in_buckets() {
-        let recorder = builder().unwrap().build_recorder();
-        let metrics = Metrics(recorder.handle());
-        metrics::with_local_recorder(&recorder, || {
-            metrics::histogram!("decision_seconds").record(3e-6);
-            metrics::counter!("calls_total").increment(2);
-        });
-        let text = metrics.render();
-        for line in [
-            r#"decision_seconds_bucket{le="0.000002"} 0"#,
-            r#"decision_seconds_bucket{le="0.000005"} 1"#,
-            r#"decision_seconds_bucket{le="+Inf"} 1"#,
-            "calls_total 2",
-        ] {
-            assert!(text.lines().any(|given| given == line), "{line} in\n{text}");
-        }
     }
 }

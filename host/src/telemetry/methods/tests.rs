@@ -1,0 +1,112 @@
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::collections::BTreeSet;
+
+use metrics_exporter_prometheus::PrometheusBuilder;
+
+use super::*;
+use crate::telemetry::catalog;
+
+const SERIES_MAX: usize = 2_000;
+
+fn methods(patterns: &[&str], registered_max: usize) -> Methods {
+    let patterns = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
+    Methods::new(&MethodLabels { patterns, registered_max })
+}
+
+fn label(methods: &Methods, method: &str) -> String {
+    methods.series(methods.label(method)).unwrap().label.to_string()
+}
+
+/// What Prometheus reads: every line is one that it can parse, and belongs to a metric that was explained. Gives the series.
+fn parsed(text: &str) -> BTreeSet<&str> {
+    let (mut explained, mut series) = (BTreeSet::new(), BTreeSet::new());
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        if let Some(rest) = line.strip_prefix("# HELP ") {
+            explained.insert(rest.split_once(' ').unwrap().0);
+        } else if let Some(rest) = line.strip_prefix("# TYPE ") {
+            assert!(explained.contains(rest.split_once(' ').unwrap().0), "typed without help: {line}");
+        } else {
+            let (one, value) = line.rsplit_once(' ').unwrap();
+            assert!(value == "+Inf" || value.parse::<f64>().is_ok(), "{line}");
+            let name = one.split('{').next().unwrap();
+            let family =
+                ["_bucket", "_sum", "_count"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
+            assert!(explained.contains(name) || explained.contains(family), "not explained: {line}");
+            assert!(series.insert(one), "twice: {line}");
+        }
+    }
+    series
+}
+
+#[test]
+fn a_pattern_counts_before_what_was_registered_before_other() {
+    let methods = methods(&["term-*", "*:spawn*"], 50);
+    for registered in ["term-1", "machine-1:spawn-session", "cm9xyz123:bash", "readFile"] {
+        methods.registered(registered, || 1);
+    }
+    for (method, want) in [
+        ("term-1", "term-*"),
+        ("machine-2:spawn-happy-session", "*:spawn*"),
+        ("another:bash", "bash"),
+        ("readFile", "readFile"),
+        ("a:b:readFile", "readFile"),
+        ("never registered", "other"),
+        ("other", "other"),
+        ("", "other"),
+    ] {
+        assert_eq!(label(&methods, method), want, "{method}");
+    }
+}
+
+#[test]
+fn garbage_is_other_and_one_user_takes_half_at_most() {
+    let methods = methods(&[], 10);
+    for garbage in ["", "a:", "a b", "ünï", "\"}\n", "x1234y5", "0f8fad5b-d9cb-469f-a165-70867728950e", &"a".repeat(65)]
+    {
+        methods.registered(garbage, || 1);
+        assert_eq!(label(&methods, garbage), "other", "{garbage}");
+    }
+    (0..1_000).for_each(|index| methods.registered(&format!("flood-{index}"), || 1));
+    assert_eq!((label(&methods, "flood-4"), label(&methods, "flood-5")), ("flood-4".into(), "other".into()));
+    (0..1_000).for_each(|index| methods.registered(&format!("honest-{index}"), || 2 + index));
+    assert_eq!((label(&methods, "m:honest-4"), label(&methods, "honest-5")), ("honest-4".into(), "other".into()));
+}
+
+#[test]
+fn without_room_every_method_is_other() {
+    let methods = methods(&[], 0);
+    methods.registered("bash", || 1);
+    assert_eq!(label(&methods, "bash"), "other");
+}
+
+/// What an hour leaves behind, by count: each of 5,000 users registers 50 of 500 methods on a machine of its own, and they are called
+/// with every end that a call can have.
+#[test]
+fn five_hundred_methods_of_five_thousand_users_stay_below_the_bound() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    metrics::with_local_recorder(&recorder, || {
+        catalog::describe();
+        let methods = methods(&[], 50);
+        for user in 0..5_000_u64 {
+            for turn in 0..50 {
+                let index = (user as usize * 7 + turn * 10) % 500;
+                let method = format!("machine-{user}:method-{index}");
+                methods.registered(&method, || user);
+                let ended = Ended::ALL[(turn + user as usize) % Ended::ALL.len()];
+                match ended {
+                    Ended::Refused | Ended::Forgotten => methods.ended(methods.label(&method), ended),
+                    _ => methods.answered(methods.label(&method), ended, Duration::from_millis(user)),
+                }
+            }
+        }
+        let mut page = Page::default();
+        methods.expose(&mut page);
+        let text = handle.render() + &page.into_text();
+        let series = parsed(&text);
+        let calls = series.iter().filter(|one| one.starts_with("rpc_calls_total{"));
+        assert_eq!(calls.count(), 51 * Ended::ALL.len(), "50 methods and `other`, with every result");
+        assert!(series.len() < SERIES_MAX, "{} series", series.len());
+    });
+}

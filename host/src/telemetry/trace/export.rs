@@ -1,0 +1,127 @@
+//! Spans on their way to a collector: OTLP in protobuf, over plain HTTP.
+
+use std::{
+    pin::pin,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use opentelemetry::{
+    InstrumentationScope, KeyValue, SpanId, TraceFlags, Value,
+    trace::{SpanContext, SpanKind, Status, TraceState},
+};
+use opentelemetry_http::{Bytes, HttpError, Request, Response};
+use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
+use opentelemetry_sdk::{
+    Resource,
+    trace::{SpanData, SpanEvents, SpanExporter as _, SpanLinks},
+};
+use ureq::Agent;
+
+use super::{Attribute, Ended};
+
+/// The longest answer of a collector that is read.
+const ANSWER_BYTES_MAX: u64 = 1 << 20;
+
+pub(super) struct Exporter {
+    exporter: SpanExporter,
+    scope: InstrumentationScope,
+}
+
+impl Exporter {
+    pub(super) fn new(endpoint: &str, timeout: Duration, service: &str, replica: &str) -> anyhow::Result<Self> {
+        let agent = Agent::config_builder().timeout_global(Some(timeout)).http_status_as_error(false).max_redirects(0);
+        let mut exporter = SpanExporter::builder()
+            .with_http()
+            .with_http_client(Client(agent.build().into()))
+            .with_protocol(Protocol::HttpBinary)
+            .with_endpoint(endpoint)
+            .with_timeout(timeout)
+            .build()
+            .context("trace.otlp_endpoint")?;
+        let who = [
+            ("service.name", service),
+            ("service.version", env!("CARGO_PKG_VERSION")),
+            ("service.instance.id", replica),
+        ];
+        let who = who.map(|(name, value)| KeyValue::new(name, value.to_owned()));
+        exporter.set_resource(&Resource::builder_empty().with_attributes(who).build());
+        Ok(Self { exporter, scope: InstrumentationScope::builder("pointwork").build() })
+    }
+
+    /// Sends them; blocks for as long as one request may take. The error is for the log.
+    pub(super) fn export(&self, batch: Vec<Ended>) -> Result<(), String> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let spans = batch.into_iter().map(|span| self.span(span)).collect();
+        let exported = pin!(self.exporter.export(spans));
+        // The client blocks: whoever asks for the result has it.
+        match exported.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(result) => result.map_err(|error| error.to_string()),
+            Poll::Pending => Err("the exporter waits for something else than its client".to_owned()),
+        }
+    }
+
+    fn span(&self, span: Ended) -> SpanData {
+        let Ended { name, context, parent, began, ended, is_error, attributes } = span;
+        let attributes = attributes.into_iter().map(|(name, value)| KeyValue::new(name, Value::from(value)));
+        SpanData {
+            span_context: SpanContext::new(
+                context.trace,
+                context.span,
+                TraceFlags::SAMPLED,
+                false,
+                TraceState::default(),
+            ),
+            parent_span_id: parent.unwrap_or(SpanId::INVALID),
+            parent_span_is_remote: parent.is_some(),
+            span_kind: SpanKind::Server,
+            name: name.into(),
+            start_time: began,
+            end_time: ended,
+            attributes: attributes.collect(),
+            dropped_attributes_count: 0,
+            events: SpanEvents::default(),
+            links: SpanLinks::default(),
+            status: if is_error { Status::error("") } else { Status::Unset },
+            instrumentation_scope: self.scope.clone(),
+        }
+    }
+}
+
+impl From<Attribute> for Value {
+    fn from(attribute: Attribute) -> Self {
+        match attribute {
+            Attribute::Text(text) => text.into(),
+            Attribute::Word(word) => word.into(),
+            Attribute::Millis(ms) => ms.into(),
+            Attribute::Flag(flag) => flag.into(),
+        }
+    }
+}
+
+/// The exporter's way to the collector. It blocks: it is for a thread that may.
+#[derive(Debug)]
+struct Client(Agent);
+
+impl opentelemetry_http::HttpClient for Client {
+    fn send_bytes<'a, 'b>(
+        &'a self,
+        request: Request<Bytes>,
+    ) -> std::pin::Pin<Box<dyn Future<Output = Result<Response<Bytes>, HttpError>> + Send + 'b>>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
+        Box::pin(async move {
+            let (parts, body) = request.into_parts();
+            let mut answer = self.0.run(Request::from_parts(parts, body.as_ref()))?;
+            let body = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec()?;
+            let mut response = Response::new(Bytes::from(body));
+            *response.status_mut() = answer.status();
+            Ok(response)
+        })
+    }
+}
