@@ -137,7 +137,7 @@ pub(super) struct Shown(BTreeSet<usize>);
 
 impl Shown {
     /// Breaks a rendered kustomization in each way that concerns what it has. Errors when a check does not notice.
-    pub(super) fn to_checks(&mut self, set: &Set) -> Result<()> {
+    pub(super) fn break_each(&mut self, set: &Set) -> Result<()> {
         for (number, (kind, name, place, value, complaint)) in breaks().into_iter().enumerate() {
             let mut broken = set.to_vec();
             let is_it = |object: &&mut Value| object["kind"] == kind && object["metadata"]["name"] == name;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::document::{Set, has_port, list, named, of_kind, picked, ports, selects, text, title};
 use super::{manifests, pods};
@@ -10,6 +10,8 @@ use super::{manifests, pods};
 /// Whoever wears it may reach the admin listener; it is given to pods that are no part of this.
 const REACHES_ADMIN: &str = "pointwork/reaches-admin";
 
+/// The port of name servers.
+const DNS: u64 = 53;
 /// The job of the scrapes, as deploy/prometheus/alerts.yaml has it.
 const JOB: &str = "pointwork";
 
@@ -84,46 +86,55 @@ fn network(set: &Set, policy: &Value) -> Vec<String> {
     if types != BTreeSet::from(["Egress", "Ingress"]) {
         wrong.push("must rule both Ingress and Egress".to_owned());
     }
-    let let_in: Vec<_> =
-        list(&spec["ingress"]).flat_map(|rule| list(&rule["ports"])).map(|port| &port["port"]).collect();
-    for owner in &owners {
-        wrong.extend(
-            let_in
-                .iter()
-                .filter(|port| !has_port(owner, port))
-                .map(|port| format!("lets in to {port}, which is no port of its pods")),
-        );
-        let is_closed =
-            |port: &&Value| !let_in.iter().any(|open| **open == port["name"] || **open == port["containerPort"]);
-        wrong.extend(ports(owner).filter(is_closed).map(|port| format!("lets nobody in to {}", port["name"])));
+    wrong.extend(ingress(set, spec, &owners));
+    wrong.extend(egress(set, spec, &owners));
+    wrong
+}
+
+/// The ports of a policy's rules in one direction.
+fn ruled<'a>(spec: &'a Value, direction: &str) -> Vec<&'a Value> {
+    list(&spec[direction]).flat_map(|rule| list(&rule["ports"])).map(|port| &port["port"]).collect()
+}
+
+/// Every port of the pods is open to somebody, no other is, and whoever is let in exists.
+fn ingress(set: &Set, spec: &Value, owners: &[&Value]) -> Vec<String> {
+    let open = ruled(spec, "ingress");
+    let mut wrong = Vec::new();
+    for owner in owners {
+        let strange = open.iter().filter(|port| !has_port(owner, port));
+        wrong.extend(strange.map(|port| format!("lets in to {port}, which is no port of its pods")));
+        let is_open = |port: &Value| open.iter().any(|open| **open == port["name"] || **open == port["containerPort"]);
+        let closed = ports(owner).filter(|port| !is_open(port));
+        wrong.extend(closed.map(|port| format!("lets nobody in to {}", port["name"])));
     }
     for from in list(&spec["ingress"]).flat_map(|rule| list(&rule["from"])) {
         let selector = &from["podSelector"]["matchLabels"];
-        let is_guests = *selector == serde_json::json!({ REACHES_ADMIN: "true" });
+        let is_guests = *selector == json!({ REACHES_ADMIN: "true" });
         if !selector.is_null() && !is_guests && picked(set, selector).is_empty() {
             wrong.push(format!("lets in {selector}, which no pod wears"));
         }
     }
+    wrong
+}
+
+/// Pods that are let out to have one of the ports, and those who need Redis and names get there.
+fn egress(set: &Set, spec: &Value, owners: &[&Value]) -> Vec<String> {
+    let mut wrong = Vec::new();
     for rule in list(&spec["egress"]) {
         let ports: Vec<_> = list(&rule["ports"]).map(|port| &port["port"]).collect();
-        for selector in
-            list(&rule["to"]).map(|to| &to["podSelector"]["matchLabels"]).filter(|selector| !selector.is_null())
+        for selector in list(&rule["to"]).map(|to| &to["podSelector"]["matchLabels"]).filter(|labels| !labels.is_null())
         {
-            let found = picked(set, selector);
-            if found.is_empty() || !found.iter().any(|other| ports.iter().any(|port| has_port(other, port))) {
+            let has_one = |other: &&Value| ports.iter().any(|port| has_port(other, port));
+            if !picked(set, selector).iter().any(has_one) {
                 wrong.push(format!("lets out to {selector}, where none of its ports is"));
             }
         }
     }
-    let leads_out: Vec<_> =
-        list(&spec["egress"]).flat_map(|rule| list(&rule["ports"])).map(|port| &port["port"]).collect();
-    for port in owners.iter().filter_map(|owner| pods::redis_port(owner)) {
-        if !leads_out.iter().any(|open| **open == port) || !leads_out.iter().any(|open| **open == 53) {
-            wrong.push(format!("must let out to Redis (port {port}) and to DNS (53)"));
+    let open = ruled(spec, "egress");
+    for redis in owners.iter().filter_map(|owner| pods::redis_port(owner)) {
+        if [redis, DNS].iter().any(|port| !open.iter().any(|open| *open == port)) {
+            wrong.push(format!("must let out to Redis (port {redis}) and to DNS ({DNS})"));
         }
-    }
-    if owners.iter().any(|owner| owner["metadata"]["name"] == "pointwork") && leads_out.is_empty() {
-        wrong.push("lets nothing out: Redis cannot be reached".to_owned());
     }
     wrong
 }

@@ -53,7 +53,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
             bail!("deploy/kubernetes, {name}:\n  {}", complaints.join("\n  "));
         }
         host::accepts(workspace, &set).with_context(|| format!("deploy/kubernetes, {name}"))?;
-        shown.to_checks(&set).with_context(|| format!("deploy/kubernetes, {name}"))?;
+        shown.break_each(&set).with_context(|| format!("deploy/kubernetes, {name}"))?;
         println!("{name}: {} objects", set.len());
     }
     shown.all()?;

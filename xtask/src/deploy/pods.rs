@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::document::{Set, containers, list, named, selects, text};
+use super::document::{Set, containers, list, named, of_kind, selects, text};
 
 /// Each probe of the host, and what it asks. Liveness is never readiness: a Redis that is away would restart every replica.
 const PROBES: [(&str, &str); 3] =
@@ -18,7 +18,7 @@ pub(super) fn deployment(set: &Set, deployment: &Value) -> Vec<String> {
         wrong.push("its selector does not pick its own pods".to_owned());
     }
     wrong.extend(rights(pod));
-    wrong.extend(containers(deployment).flat_map(|container| container_rights(container)));
+    wrong.extend(containers(deployment).flat_map(container_rights));
     wrong.extend(mounts(set, deployment));
     if deployment["metadata"]["name"] == "pointwork" {
         wrong.extend(host(set, deployment));
@@ -108,7 +108,7 @@ fn host(set: &Set, deployment: &Value) -> Vec<String> {
     if rolling["maxUnavailable"] != 0 || rolling["maxSurge"].as_u64().is_none_or(|surge| surge == 0) {
         wrong.push("a rollout must add a replica before it takes one away".to_owned());
     }
-    let is_scaled = super::document::of_kind(set, "HorizontalPodAutoscaler").next().is_some();
+    let is_scaled = of_kind(set, "HorizontalPodAutoscaler").next().is_some();
     if !is_scaled && spec["replicas"].as_u64().is_none_or(|replicas| replicas < 3) {
         wrong.push("has fewer than 3 replicas".to_owned());
     }

