@@ -13,7 +13,8 @@ use crate::subscriber::subscribe;
 use crate::trouble::Trouble;
 use crate::wire::Channels;
 
-/// A heartbeat: `{revision, interruptions, hello}`, and `hello` asks for one in return.
+/// A heartbeat: `{revision, interruptions, hello, parcels}`, and `hello` asks for one in return. With `parcels` the sender opens
+/// [parcels](crate::parcel).
 pub(crate) const BEAT: u32 = 100;
 /// A replica shuts down in order.
 pub(crate) const FAREWELL: u32 = 101;
@@ -92,13 +93,17 @@ pub(crate) fn heard(inner: &Inner, shared: &Shared, peer: &str, data: &Value) {
         metrics::counter!("adapter_malformed_total", "medium" => "channel").increment(1);
         return;
     };
-    let hello = field("hello").and_then(Value::as_bool) == Some(true);
+    let is_true = |name| field(name).and_then(Value::as_bool) == Some(true);
+    let (hello, opens_parcels) = (is_true("hello"), is_true("parcels"));
     // Before anything else is told to it: a peer takes no notes from somebody it has not heard of.
     if hello {
         beat(inner, Some(peer), false);
     }
     let step = |peers: &mut Peers, now| {
         let beat = peers.handle_beat(peer, revision, interruptions, now);
+        if opens_parcels {
+            peers.handle_opens_parcels(peer);
+        }
         if !hello {
             // Who has heard itself, or me, is subscribed.
             peers.handle_subscribed(peer);
@@ -147,6 +152,7 @@ fn beat(inner: &Inner, peer: Option<&str>, hello: bool) {
         ("revision".into(), revision.into()),
         ("interruptions".into(), interruptions.into()),
         ("hello".into(), hello.into()),
+        ("parcels".into(), true.into()),
     ]);
     if let Err(error) = inner.tell_peers(peer, BEAT, data) {
         tracing::debug!(%error, "a heartbeat was not sent");

@@ -327,6 +327,11 @@ impl Inner {
 }
 
 impl Shared {
+    /// Whether a server has said that it opens parcels.
+    pub(crate) fn opens_parcels(&self, server: &str) -> bool {
+        lock(&self.peers).opens_parcels(server)
+    }
+
     /// Something that was told by PUB/SUB is lost: whoever waits for it asks when it sees the next heartbeat, and this replica asks
     /// too, for what was lost may have been a question.
     pub(crate) fn note_lost(&self) {

@@ -68,6 +68,7 @@ mod log;
 mod namespace;
 mod outbox;
 mod packet;
+mod parcel;
 mod peers;
 mod reader;
 mod recall;

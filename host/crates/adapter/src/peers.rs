@@ -114,6 +114,8 @@ struct Peer {
     absent_since: Option<Duration>,
     /// How often its subscription was interrupted, as it told last.
     interruptions: u64,
+    /// It takes several messages in one.
+    opens_parcels: bool,
 }
 
 /// What a heartbeat said.
@@ -170,8 +172,15 @@ impl Peers {
         } else if self.peers.len() >= PEERS_MAX {
             return Beat::Refused;
         } else {
-            let peer =
-                Peer { heard: now, silent: false, fresh: true, attached: false, absent_since: None, interruptions };
+            let peer = Peer {
+                heard: now,
+                silent: false,
+                fresh: true,
+                attached: false,
+                absent_since: None,
+                interruptions,
+                opens_parcels: false,
+            };
             self.peers.insert(uid.to_owned(), peer);
         }
         self.events.push_back(PeerEvent::Heard { peer: uid.to_owned(), revision });
@@ -286,6 +295,18 @@ impl Peers {
         let is_heard = |peer: &&Peer| peer.fresh && peer.absent_since.is_none();
         let heard = self.peers.values().filter(is_heard).count() as u64 + 1;
         self.counted.is_some_and(|counted| heard >= counted) || now.saturating_sub(up_since) >= self.timing.lost_after
+    }
+
+    /// A peer said that it takes several messages in one.
+    pub(crate) fn handle_opens_parcels(&mut self, uid: &str) {
+        if let Some(peer) = self.peers.get_mut(uid) {
+            peer.opens_parcels = true;
+        }
+    }
+
+    /// Whether a peer that is followed has said so.
+    pub(crate) fn opens_parcels(&self, uid: &str) -> bool {
+        self.peers.get(uid).is_some_and(|peer| peer.opens_parcels)
     }
 
     /// Whether a peer is followed.

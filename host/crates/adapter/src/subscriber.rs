@@ -8,6 +8,7 @@ use tokio::time::{Duration, sleep};
 
 use crate::beat;
 use crate::cluster::{Inner, NOTE_MIN, PEERS_NSP, Shared};
+use crate::parcel;
 use crate::recall;
 use crate::transport::Received;
 use crate::wire::{Body, Message, Other, pubsub};
@@ -67,7 +68,7 @@ pub(crate) async fn subscribe(shared: &Shared, channels: Vec<String>) {
 
 fn take(inner: &Arc<Inner>, shared: &Shared, message: Message, received: &Counter) {
     if message.nsp == PEERS_NSP {
-        return peer(inner, shared, message);
+        return peer(inner, shared, message, received);
     }
     if message.uid == inner.uid {
         return;
@@ -82,11 +83,12 @@ fn take(inner: &Arc<Inner>, shared: &Shared, message: Message, received: &Counte
 }
 
 /// What a replica of this kind told.
-fn peer(inner: &Arc<Inner>, shared: &Shared, message: Message) {
+fn peer(inner: &Arc<Inner>, shared: &Shared, message: Message, received: &Counter) {
     let Body::Other(Other { number, data }) = message.body else { return };
     match number {
         beat::BEAT if message.uid == inner.uid => beat::echoed(inner, shared),
         _ if message.uid == inner.uid => {}
+        parcel::PARCEL => parcel::open(inner, data).for_each(|message| take(inner, shared, message, received)),
         beat::BEAT => beat::heard(inner, shared, &message.uid, &data),
         recall::RECALL => recall::answer(inner, shared, &message.uid, &data),
         recall::UNSERVED => recall::unserved(shared, &data),

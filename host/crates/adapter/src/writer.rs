@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::cluster::{Inner, Shared};
-use crate::replay::Unsent;
+use crate::outbox::Letter;
+use crate::parcel;
 use crate::transport::{Outgoing, TransportError};
 use crate::trouble::Trouble;
 
@@ -26,38 +27,34 @@ pub(crate) async fn run(inner: Arc<Inner>) {
         if letters.is_empty() {
             return;
         }
-        let mut batch = Vec::with_capacity(letters.len());
-        let sent: Vec<_> = letters
-            .into_iter()
-            .map(|letter| {
-                let sent = Sent { kind: kind(&letter.outgoing), request: letter.request, unsent: letter.unsent };
-                batch.push(letter.outgoing);
-                sent
-            })
-            .collect();
+        let parcels = parcel::pack(letters, |server| shared.opens_parcels(server));
+        let mut batch = Vec::with_capacity(parcels.len());
+        let (sealed, broken): (Vec<_>, Vec<_>) = parcels.into_iter().partition(|parcel| {
+            let outgoing = parcel::seal(&inner, parcel);
+            let is_sealed = outgoing.is_some();
+            batch.extend(outgoing);
+            is_sealed
+        });
         let results = shared.transport.send(batch).await;
-        for (sent, result) in sent.into_iter().zip(results) {
-            let (trouble, published) =
-                if sent.kind == CHANNEL { (&mut channel, &to_channel) } else { (&mut stream, &to_stream) };
-            match result {
-                Ok(()) => {
-                    trouble.end();
-                    published.increment(1);
-                }
-                Err(error) => {
-                    trouble.note(&error);
-                    failed(&inner, shared, &sent, &error);
+        let too_long = broken.into_iter().map(|parcel| (parcel, Err(TransportError::Refused("too long".to_owned()))));
+        for (parcel, result) in sealed.into_iter().zip(results).chain(too_long) {
+            for letter in &parcel.letters {
+                let kind = kind(&letter.outgoing);
+                let (trouble, published) =
+                    if kind == CHANNEL { (&mut channel, &to_channel) } else { (&mut stream, &to_stream) };
+                match &result {
+                    Ok(()) => {
+                        trouble.end();
+                        published.increment(1);
+                    }
+                    Err(error) => {
+                        trouble.note(error);
+                        failed(&inner, shared, letter, error);
+                    }
                 }
             }
         }
     }
-}
-
-/// What is left of a letter when it was sent.
-struct Sent {
-    kind: &'static str,
-    request: Option<String>,
-    unsent: Option<Box<Unsent>>,
 }
 
 /// Waits until the writer has sent all.
@@ -65,16 +62,17 @@ pub(crate) async fn finished(shared: &Shared) {
     shared.stop.closed().await;
 }
 
-fn failed(inner: &Inner, shared: &Shared, sent: &Sent, error: &TransportError) {
-    metrics::counter!("adapter_publish_failed_total", "medium" => sent.kind).increment(1);
-    tracing::debug!(%error, kind = sent.kind, "a message did not get to Redis");
-    if let Some(unsent) = &sent.unsent {
+fn failed(inner: &Inner, shared: &Shared, letter: &Letter, error: &TransportError) {
+    let kind = kind(&letter.outgoing);
+    metrics::counter!("adapter_publish_failed_total", "medium" => kind).increment(1);
+    tracing::debug!(%error, kind, "a message did not get to Redis");
+    if let Some(unsent) = &letter.unsent {
         inner.tail.undelivered(unsent);
     }
-    match &sent.request {
+    match &letter.request {
         Some(request) => shared.requests.fail(request),
         // An answer, a note, or a question about either.
-        None if sent.kind == CHANNEL => shared.note_lost(),
+        None if kind == CHANNEL => shared.note_lost(),
         None => shared.is_loss_due.store(true, Ordering::Relaxed),
     }
 }

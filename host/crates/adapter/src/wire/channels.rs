@@ -22,6 +22,11 @@ impl Channels {
     pub fn private_of(prefix: &str, nsp: &str, uid: &str) -> String {
         format!("{prefix}#{nsp}#{uid}#")
     }
+
+    /// The server that a private channel is of; something that is no uid for a public one.
+    pub fn server_of(channel: &str) -> Option<&str> {
+        channel.strip_suffix('#')?.rsplit('#').next()
+    }
 }
 
 #[cfg(test)]
@@ -34,5 +39,7 @@ mod tests {
         let channels = Channels::new(CHANNEL_PREFIX, "/admin", "0000000000000001");
         assert_eq!(channels.public, "socket.io#/admin#");
         assert_eq!(channels.private, "socket.io#/admin#0000000000000001#");
+        assert_eq!(Channels::server_of(&channels.private), Some("0000000000000001"));
+        assert_eq!((Channels::server_of(&channels.public), Channels::server_of("x")), (Some("/admin"), None));
     }
 }
