@@ -144,10 +144,10 @@ impl Door {
         let headers = request.headers();
         // A WebSocket has its connection for itself, through a proxy, too. Polls share theirs, and say nothing of how many clients
         // there are.
-        if headers.contains_key(UPGRADE) {
-            if let Some(place) = self.admission.admit_forwarded(self.peer.ip(), headers)? {
-                self.line.hold(place);
-            }
+        if headers.contains_key(UPGRADE)
+            && let Some(place) = self.admission.admit_forwarded(self.peer.ip(), headers)?
+        {
+            self.line.hold(place);
         }
         let body_max = self.patience.body;
         Ok(request

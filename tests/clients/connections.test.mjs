@@ -18,7 +18,7 @@ after(() => closeSockets());
 
 const start = async (listen) => {
   const settings = Object.fromEntries(Object.entries(listen).map(([key, value]) => [`listen.${key}`, value]));
-  return (host = await startHost({ settings }));
+  return (host = await startHost({ settings, policies: {} }));
 };
 
 async function sample(name) {

@@ -18,6 +18,7 @@ before(async () => {
   [authority, stranger] = await Promise.all([new Authority().open(), new Authority().open()]);
   [server, operator] = await Promise.all([authority.issue('server'), authority.issue('operator')]);
   host = await startHost({
+    policies: {},
     settings: {
       'listen.tls.cert': server.cert,
       'listen.tls.key': server.key,
