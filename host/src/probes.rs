@@ -29,7 +29,7 @@ pub(crate) struct Probes {
 }
 
 impl Probes {
-    /// Why this replica should be sent no clients; `None` when it should.
+    /// Why this replica is not ready.
     pub(crate) fn missing(&self) -> Option<String> {
         let draining = self.phase.is_draining().then(|| "draining".to_owned());
         let missing = || self.replicas.missing().map(str::to_owned);

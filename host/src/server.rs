@@ -129,8 +129,8 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
         .layer(middleware::from_fn_with_state(Upgrades::default(), note_upgrade))
         .layer(middleware::map_request(head::detach));
     let admin = admin::router(Admin {
-        io: io.clone(),
         probes,
+        io: io.clone(),
         rpc: rpc.clone(),
         policies,
         records: records.clone(),

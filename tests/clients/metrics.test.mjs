@@ -200,9 +200,11 @@ test('the alerts ask for what is there, and each says what to do', async () => {
     runbook: /\n +runbook: (\S+)/.exec(rule)?.[1],
   }));
   assert.ok(alerts.length >= 20);
+  const manual = await readFile(fileURLToPath(new URL('../../docs/operate.md', import.meta.url)), 'utf8');
   for (const { name, expr, summary, runbook } of alerts) {
     assert.ok(expr && summary, `${name} says nothing`);
     assert.equal(runbook, `docs/operate.md#${name.toLowerCase()}`);
+    assert.match(manual, new RegExp(`^#+ ${name}$`, 'm'));
   }
   assertAsked(alerts.map(({ name, expr }) => ({ where: name, expr })));
 });

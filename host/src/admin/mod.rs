@@ -39,10 +39,10 @@ use crate::{
 
 /// What the admin API looks at.
 pub struct Admin {
+    /// Whether this replica is ready.
+    pub(crate) probes: Arc<Probes>,
     /// The Socket.IO server.
     pub io: SocketIo,
-    /// Health; and the other replicas.
-    pub(crate) probes: Arc<Probes>,
     /// Calls.
     pub rpc: Arc<Rpc>,
     /// The four slots.
@@ -65,8 +65,8 @@ pub struct Admin {
 
 /// The routes, behind the access rule.
 pub(crate) fn router(admin: Admin) -> Router {
-    let probes = admin.probes.clone();
     let admin = Arc::new(admin);
+    let probes = admin.probes.clone();
     Router::new()
         .route("/v1/emit", post(emit::emit))
         .route("/metrics", get(metrics))

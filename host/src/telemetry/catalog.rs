@@ -51,6 +51,7 @@ const fn written(kind: Kind, name: &'static str, help: &'static str) -> Metric {
 }
 
 const SLOTS: Label = ("slot", &["target", "grace", "presence", "settle"]);
+const LISTENERS: Label = ("listener", &["clients", "admin"]);
 const MEDIA: Label = ("medium", &["stream", "channel"]);
 const GAPS: Label = ("reason", &["trimmed", "unknown", "too-many", "unreachable"]);
 
@@ -120,10 +121,24 @@ pub(super) const CATALOG: &[Metric] = &[
         )],
         "Events of clients of the root namespace.",
     ),
+    metric(Gauge, "pointwork_connections", &[LISTENERS], "Open connections."),
+    metric(
+        Counter,
+        "pointwork_connections_refused_total",
+        &[("reason", &["total", "ip", "user", "admin", "late"])],
+        "Connections over a bound, or without a request in time.",
+    ),
+    metric(Counter, "pointwork_tls_handshakes_failed_total", &[LISTENERS], "TLS handshakes that failed."),
+    metric(
+        Counter,
+        "pointwork_tls_reloads_total",
+        &[LISTENERS, ("result", &["loaded", "refused"])],
+        "Certificates that changed and were loaded again, or not.",
+    ),
     metric(
         Counter,
         "pointwork_handshakes_refused_total",
-        &[("reason", &["missing_token", "missing_session", "missing_machine", "invalid_token"])],
+        &[("reason", &["missing_token", "missing_session", "missing_machine", "invalid_token", "too_many"])],
         "Connections that were refused.",
     ),
     metric(Counter, "pointwork_events_unknown_total", &[], "Events whose name means nothing here."),
@@ -393,6 +408,8 @@ mod tests {
 
     /// Names in `counter!("…` and the like, wherever they stand.
     fn look(folder: &Path, missing: &mut BTreeSet<String>) {
+        let is_name =
+            |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
@@ -400,10 +417,8 @@ mod tests {
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let text = fs::read_to_string(&path).unwrap();
                 for start in ["counter!(", "gauge!(", "histogram!("] {
-                    let names = text
-                        .split(start)
-                        .skip(1)
-                        .filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next());
+                    let quoted = text.split(start).skip(1).filter_map(|rest| rest.trim_start().strip_prefix('"'));
+                    let names = quoted.filter_map(|rest| rest.split('"').next()).filter(is_name);
                     missing.extend(names.filter(|name| find(name).is_none()).map(str::to_owned));
                 }
             }
