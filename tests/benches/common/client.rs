@@ -14,7 +14,7 @@ use tokio_tungstenite::{
 };
 
 /// What a browser adds to a handshake.
-const HEADERS: [(HeaderName, &str); 6] = [
+pub(crate) const HEADERS: [(HeaderName, &str); 6] = [
     (header::ORIGIN, "https://app.example.com"),
     (
         header::USER_AGENT,

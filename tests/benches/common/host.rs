@@ -15,7 +15,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::time::sleep;
 
-const SECRET: &str = "the secret of a host that serves nobody else";
+/// Its tokens are signed with it.
+pub(crate) const SECRET: &str = "the secret of a host that serves nobody else";
 /// Slot and policy: the rules that the host has compiled in, as wasm.
 const POLICIES: [(&str, &str); 4] =
     [("target", "target-first"), ("grace", "grace-fixed"), ("presence", "presence-seed"), ("settle", "settle-hold")];
@@ -36,7 +37,7 @@ pub(crate) struct Host {
     /// Kept: a host that cannot write to its output would fail.
     _stdout: BufReader<ChildStdout>,
     /// Where its policies lie.
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Host {
@@ -51,8 +52,7 @@ impl Host {
         let auth = AuthConfig { hs256_secret: Secret::new(SECRET), ..AuthConfig::default() };
         let mut line = String::new();
         let read = stdout.read_line(&mut line);
-        let mut host =
-            Self { child, auth, socketio: String::new(), admin: String::new(), _stdout: stdout, _folder: folder };
+        let mut host = Self { child, auth, socketio: String::new(), admin: String::new(), _stdout: stdout, folder };
         read?;
         let ready: Value = serde_json::from_str(&line).context("the host ended before it was ready")?;
         let listening =
@@ -76,6 +76,18 @@ impl Host {
     #[allow(dead_code, reason = "not every bench asks it something")]
     pub(crate) fn admin(&self) -> &str {
         &self.admin
+    }
+
+    /// The process.
+    #[allow(dead_code, reason = "not every bench looks at it from outside")]
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Where its policies lie, each as `SLOT.wasm`.
+    #[allow(dead_code, reason = "not every bench swaps them")]
+    pub(crate) fn policies(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Resident memory in KiB.

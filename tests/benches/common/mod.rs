@@ -3,8 +3,10 @@
 mod client;
 mod host;
 
-pub(crate) use client::{Client, PING};
-pub(crate) use host::Host;
+#[allow(unused_imports, reason = "each bench uses some of them")]
+pub(crate) use client::{Client, HEADERS, PING};
+#[allow(unused_imports, reason = "each bench uses some of them")]
+pub(crate) use host::{Host, SECRET};
 
 /// A part of a whole, or how much each of so many has; 0 of nothing.
 #[expect(clippy::cast_precision_loss, reason = "KiB of one process are exact")]

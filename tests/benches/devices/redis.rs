@@ -17,6 +17,8 @@ use tokio::{
 const READY_WITHIN: Duration = Duration::from_secs(10);
 const ASK_EVERY: Duration = Duration::from_millis(20);
 const PONG: &[u8] = b"+PONG\r\n";
+#[allow(dead_code, reason = "not every bench uses it twice")]
+const OK: &[u8] = b"+OK\r\n";
 
 /// A running Redis; ended when it is dropped.
 pub(crate) struct Redis {
@@ -44,6 +46,23 @@ impl Redis {
 
     pub(crate) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// The process.
+    #[allow(dead_code, reason = "not every bench looks at it from outside")]
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Empties it.
+    #[allow(dead_code, reason = "not every bench uses it twice")]
+    pub(crate) async fn flush(&self) -> Result<()> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).await?;
+        stream.write_all(b"FLUSHALL\r\n").await?;
+        let mut answer = [0; OK.len()];
+        stream.read_exact(&mut answer).await?;
+        ensure!(answer == OK, "the Redis is not emptied");
+        Ok(())
     }
 
     async fn answer(&mut self) -> Result<()> {
