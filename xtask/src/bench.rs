@@ -1,5 +1,5 @@
 //! `bench`: Pointwork beside the field's Node server, the decisions of policies, ten thousand idle sockets, and a fleet of devices
-//! that comes back after a restart; all with a host that is optimised as a release is.
+//! that comes back after a restart; each of them with a host that is optimised as a release is.
 
 use std::process::Command;
 
@@ -19,7 +19,9 @@ const BENCHES: [&str; 4] = [DEFAULT, "decision", "devices", "idle"];
 const MEASURED: [&str; 4] = ["pointwork", "pointwork-core", "pointwork-policy", "socketioxide-redis-streams"];
 /// As in a release.
 const SETTINGS: [&str; 4] = ["opt-level=3", "debug-assertions=false", "overflow-checks=false", "codegen-units=16"];
-const PROFILE: &str = "profile dev (dependencies at opt-level 2), host, core, policy engine and adapter at opt-level 3 without assertions";
+/// As the page tells it.
+const PROFILE: &str =
+    "the profile dev, but host, core, policy engine and adapter at opt-level 3 and without assertions";
 /// Where the table of a whole run is written.
 const PAGE: &str = "docs/performance.md";
 
@@ -43,8 +45,8 @@ struct Plan<'a> {
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let plan = plan(&options.arguments);
     policies::build_all(workspace)?;
-    command::run(&mut optimised(workspace, "build"))?;
-    let mut bench = optimised(workspace, "bench");
+    command::run(&mut host(workspace))?;
+    let mut bench = natively(workspace, "bench");
     bench.arg("--profile=dev");
     match plan.bench {
         Some(name) => bench.args(["--bench", name]),
@@ -72,12 +74,18 @@ fn plan(arguments: &[String]) -> Plan<'_> {
     }
 }
 
-/// Of all native packages, so that they share their dependencies' features with what the tests use.
-fn optimised(workspace: &Workspace, what: &str) -> Command {
-    let mut command = cargo(workspace, [what]);
+/// The host that is measured, with the features that operators build. What measures is built apart, as the tests are.
+fn host(workspace: &Workspace) -> Command {
+    let mut build = natively(workspace, "build");
     for package in MEASURED {
-        command.args(SETTINGS.iter().map(|setting| format!("--config=profile.dev.package.{package}.{setting}")));
+        build.args(SETTINGS.iter().map(|setting| format!("--config=profile.dev.package.{package}.{setting}")));
     }
+    build
+}
+
+/// Of all native packages, so that their dependencies have the features that they have in the tests.
+fn natively(workspace: &Workspace, what: &str) -> Command {
+    let mut command = cargo(workspace, [what]);
     for package in &workspace.native {
         command.args(["-p", package]);
     }

@@ -28,7 +28,7 @@ mod wire;
 
 use anyhow::{Result, ensure};
 use clap::Parser;
-use pointwork_tests::measure::page;
+use pointwork_tests::measure::{machine::Ticks, page};
 
 use figures::Figures;
 use options::Options;
@@ -50,10 +50,13 @@ async fn run(options: &Options) -> Result<()> {
     if let Some(seconds) = options.hold {
         return turns::hold(options, &redis, seconds).await;
     }
+    let before = Ticks::now()?;
     let mut figures = Figures::default();
     turns::take(options, &redis, &mut figures).await?;
     let lines = alone::measure(options, &redis, &figures).await?;
-    let report = report::report(options, &figures, &lines)?;
+    // It counts as this program's once it has ended.
+    drop(redis);
+    let report = report::report(options, &figures, &lines, Ticks::now()?.others_since(before))?;
     println!("\n{report}");
     if options.smoke {
         return written_somewhere(&report);

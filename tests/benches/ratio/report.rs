@@ -9,12 +9,14 @@ use super::{
     options::Options,
 };
 
-/// As it is written between the marks, and printed.
-pub(crate) fn report(options: &Options, figures: &Figures, lines: &[Line]) -> Result<String> {
+/// As it is written between the marks, and printed. `others`: the share of the machine that other programs took.
+pub(crate) fn report(options: &Options, figures: &Figures, lines: &[Line], others: f64) -> Result<String> {
     let Machine { cores, cpu, kernel } = Machine::here()?;
     let mut text = format!(
-        "Measured {} on {cores} cores ({cpu}), Linux {kernel}; Node {}, Redis {}; {} rounds of each kind in turns; Pointwork built with {}.\n",
+        "Measured {} on {cores} cores ({cpu}), Linux {kernel}, of which other programs took {:.0} %; Node {}, Redis {}; each kind had its \
+         turn {} times; the host was built with {}.\n",
         machine::today()?,
+        100.0 * others,
         machine::version("node")?,
         machine::version("redis-server")?,
         options.rounds,
