@@ -65,8 +65,8 @@ pub(crate) const ROWS: [Row; 23] = [
     row("connect.cpu", "connect: CPU of the server", "µs", Some(Target::AtMost(0.33))),
     row("connect.rate", "… connects a second", "", None),
     row("connect.load", "… CPU of the load tool", "µs", None),
-    row("memory.pss", "idle socket: growth of PSS", "KiB", Some(Target::AtMost(1.2))),
-    row("memory.rss", "… growth of RSS", "KiB", None),
+    row("memory.rss", "idle socket: growth of resident memory", "KiB", Some(Target::AtMost(1.2))),
+    row("memory.anonymous", "… of it what belongs to no file", "KiB", None),
 ];
 
 /// One for each round.

@@ -20,8 +20,8 @@ const FIRST: usize = 50;
 
 /// Growth a socket, in KiB.
 pub(crate) struct Growth {
-    pub(crate) pss_kib: f64,
     pub(crate) rss_kib: f64,
+    pub(crate) anonymous_kib: f64,
 }
 
 /// Of a new server alone on the Redis.
@@ -42,7 +42,10 @@ pub(crate) async fn grow(kind: Kind, redis: &Redis, users: &[User], rest: bool) 
         ended?.context("an idle socket")?;
     }
     let each = |after: u64, before: u64| (after as f64 - before as f64) / others.len() as f64;
-    Ok(Growth { pss_kib: each(after.pss_kib, before.pss_kib), rss_kib: each(after.rss_kib, before.rss_kib) })
+    Ok(Growth {
+        rss_kib: each(after.rss_kib, before.rss_kib),
+        anonymous_kib: each(after.anonymous_kib, before.anonymous_kib),
+    })
 }
 
 fn stay(idle: &mut JoinSet<Result<()>>, wires: Vec<super::wire::Wire>) {

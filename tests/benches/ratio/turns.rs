@@ -31,8 +31,8 @@ pub(crate) async fn take(options: &Options, redis: &Redis, figures: &mut Figures
             if options.has(What::Memory) && round <= amounts.idle_rounds {
                 let users = User::some(amounts.idle)?;
                 let growth = idle::grow(kind, redis, &users, !options.smoke).await?;
-                figures.add(kind, "memory.pss", growth.pss_kib);
                 figures.add(kind, "memory.rss", growth.rss_kib);
+                figures.add(kind, "memory.anonymous", growth.anonymous_kib);
             }
             println!("round {round} of {}, {}: {:.0} s", options.rounds, kind.name(), started.elapsed().as_secs_f64());
         }

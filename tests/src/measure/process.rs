@@ -56,8 +56,9 @@ fn nanoseconds(schedstat: &str) -> Result<Duration> {
 pub struct Memory {
     /// Resident.
     pub rss_kib: u64,
-    /// Resident, what is shared with other processes divided by their number.
-    pub pss_kib: u64,
+    /// Of that, what belongs to no file: heap and stacks. What is resident of programs and libraries comes and goes with others
+    /// that run them.
+    pub anonymous_kib: u64,
 }
 
 impl Memory {
@@ -72,7 +73,7 @@ impl Memory {
     }
 
     fn parse(rollup: &str) -> Result<Self> {
-        Ok(Self { rss_kib: kib(rollup, "Rss:")?, pss_kib: kib(rollup, "Pss:")? })
+        Ok(Self { rss_kib: kib(rollup, "Rss:")?, anonymous_kib: kib(rollup, "Anonymous:")? })
     }
 }
 
@@ -93,13 +94,15 @@ Pss:               25113 kB
 Pss_Dirty:         19000 kB
 Pss_Anon:          18000 kB
 Shared_Clean:       3000 kB
+Anonymous:         18004 kB
+AnonHugePages:      2048 kB
 ";
 
     #[test]
     fn memory_is_the_whole_of_the_rollup_and_not_a_part() {
-        assert_eq!(Memory::parse(ROLLUP).unwrap(), Memory { rss_kib: 27_532, pss_kib: 25_113 });
-        assert!(Memory::parse("Rss: 1 kB\nPss_Dirty: 1 kB\n").is_err());
-        assert!(Memory::parse("Rss: 1 MB\nPss: 1 kB\n").is_err());
+        assert_eq!(Memory::parse(ROLLUP).unwrap(), Memory { rss_kib: 27_532, anonymous_kib: 18_004 });
+        assert!(Memory::parse("Rss: 1 kB\nAnonHugePages: 1 kB\n").is_err());
+        assert!(Memory::parse("Rss: 1 MB\nAnonymous: 1 kB\n").is_err());
     }
 
     #[test]
