@@ -22,11 +22,15 @@ const SETTINGS: [&str; 4] = ["opt-level=3", "debug-assertions=false", "overflow-
 /// As the page tells it.
 const PROFILE: &str =
     "the profile dev, but host, core, policy engine and adapter at opt-level 3 and without assertions";
+const RELEASE_PROFILE: &str = "the profile release";
 /// Where the table of a whole run is written.
 const PAGE: &str = "docs/performance.md";
 
 #[derive(Args)]
 pub(crate) struct Options {
+    /// Measures the build that operators run, the first of which takes a quarter of an hour.
+    #[arg(long)]
+    release: bool,
     /// One of ratio (without a name), decision, devices, idle, or `all`; then what is for it, such as `--rounds 3 --only cross`.
     /// Anything else is a filter of cargo bench's.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "BENCH [ARGUMENTS]")]
@@ -45,9 +49,13 @@ struct Plan<'a> {
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let plan = plan(&options.arguments);
     policies::build_all(workspace)?;
-    command::run(&mut host(workspace))?;
+    let (mut build, program, profile) = match options.release {
+        true => (cargo(workspace, ["build", "--release", "-p", "pointwork"]), "release/pointwork", RELEASE_PROFILE),
+        false => (host(workspace), "debug/pointwork", PROFILE),
+    };
+    command::run(&mut build)?;
     let mut bench = natively(workspace, "bench");
-    bench.arg("--profile=dev");
+    bench.env("POINTWORK_BIN", workspace.target.join(program)).arg("--profile=dev");
     match plan.bench {
         Some(name) => bench.args(["--bench", name]),
         None => bench.args(BENCHES.iter().flat_map(|name| ["--bench", name])),
@@ -55,7 +63,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     bench.arg("--").args(plan.arguments);
     if plan.bench == Some(DEFAULT) {
         prerequisites::run(workspace)?;
-        bench.args(["--profile", PROFILE]);
+        bench.args(["--profile", profile]);
         bench.arg("--write").arg(workspace.root.join(PAGE));
     }
     command::run(&mut bench)

@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::{BufRead, BufReader},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, Stdio},
     time::Duration,
 };
@@ -131,7 +131,8 @@ impl Drop for Host {
 }
 
 fn serve(policies: &Path, more: &[String]) -> Result<Child> {
-    let program = built::target().join("debug/pointwork");
+    let built = || built::target().join("debug/pointwork");
+    let program = std::env::var_os("POINTWORK_BIN").map_or_else(built, PathBuf::from);
     let settings = [
         "listen.address=127.0.0.1:0".to_owned(),
         "admin.address=127.0.0.1:0".to_owned(),

@@ -10,8 +10,8 @@ const CALL_ERRORS = {
   cut: [DISCONNECTED],
   // Calls in flight end first.
   term: [],
-  // A replica that was stopped finds its own heartbeat overdue, and its link down until the next one comes: its own callers are told.
-  stop: [UNREACHABLE],
+  // A replica that was stopped holds its own absence against nobody.
+  stop: [],
   'redis-restart': [UNREACHABLE],
   'redis-stop': [UNREACHABLE],
   swap: [],
@@ -30,8 +30,7 @@ const REDIS = ['redis-restart', 'redis-stop'];
 const REDIS_OR_STOP = [...REDIS, 'stop'];
 
 /**
- * Warnings that are known: the beginning of their message, and by which troubles they are explained; 'input': by what clients send; 'start': by
- * the replica's own start.
+ * Warnings that are known: the beginning of their message, and by which troubles they are explained; 'input': by what clients send.
  */
 const WARNINGS = [
   ['no connection to Redis', REDIS_OR_STOP],
@@ -48,16 +47,12 @@ const WARNINGS = [
   ['policy not loaded', ['broken', 'trap']],
   ['decision failed', ['trap']],
   ['policy given up', ['trap']],
-  // A replica that starts reads what is in quarantine.
-  ['policy quarantined', ['trap', 'start']],
+  ['policy quarantined', ['trap']],
   ['a push failed', ['broken']],
   ['a policy of the cluster cannot be prepared here', ['broken']],
   ['Redis has forgotten what serves, and is told', ['redis-restart']],
-  ['what the cluster says of policies cannot be read', [...REDIS_OR_STOP, 'start']],
+  ['what the cluster says of policies cannot be read', REDIS_OR_STOP],
 ];
-
-/** How long a start takes. */
-const START_MS = 5_000;
 
 /** A line can come this long after all seemed whole again. */
 const LATE_MS = 3_000;
@@ -82,11 +77,11 @@ function touches({ kind, replica, doors }, path, party) {
   return REDIS.includes(kind) ? path.size > 1 : true;
 }
 
-/** Whether a warning is explained by what was going on; `startedAt`: when the process wrote its first line. */
-export function isWarningExplained(timeline, { message, timestamp }, startedAt) {
+/** Whether a warning is explained by what was going on. */
+export function isWarningExplained(timeline, { message, timestamp }) {
   const [, by] = WARNINGS.find(([beginning]) => message.startsWith(beginning)) ?? [];
   if (!by) return false;
-  if (by.includes('input') || (by.includes('start') && Date.parse(timestamp) < Date.parse(startedAt) + START_MS)) return true;
+  if (by.includes('input')) return true;
   const at = Date.parse(timestamp) - performance.timeOrigin;
   return timeline.during(at - LATE_MS, at).some(({ kind }) => by.includes(kind));
 }

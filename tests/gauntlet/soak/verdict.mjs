@@ -75,11 +75,11 @@ function judgeVisitors(stage, { visitors: { visits, failed, nonsense }, timeline
 /** Of all processes that there were. */
 function judgeLogs(stage, { fleet, timeline }) {
   const processes = fleet.replicas.flatMap(({ logs, options }) => logs.map((log) => ({ log, index: options.index })));
-  const lines = processes.flatMap(({ log, index }) => log.map((line) => ({ line, index, startedAt: log[0].timestamp })));
+  const lines = processes.flatMap(({ log, index }) => log.map((line) => ({ line, index })));
   const faults = lines.filter(({ line }) => typeof line === 'string' || line.level === 'ERROR');
   stage.atMost('panics and errors in the logs', faults.length, '', { ours: 0 });
   const warnings = lines.filter(({ line }) => line.level === 'WARN');
-  const unexplained = warnings.filter(({ line, startedAt }) => !isWarningExplained(timeline, line, startedAt));
+  const unexplained = warnings.filter(({ line }) => !isWarningExplained(timeline, line));
   stage.atMost(`warnings that are not explained, of ${warnings.length}`, unexplained.length, '', { ours: 0 });
   for (const { line, index } of [...faults, ...unexplained].slice(0, SHOWN_MAX)) {
     console.error(`replica ${index}: ${typeof line === 'string' ? line : JSON.stringify(line)}`);
