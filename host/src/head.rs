@@ -45,7 +45,8 @@ pub(crate) async fn detach(mut request: Request) -> Request {
         let copy = HeaderValue::from_maybe_shared(text.split_to(value.len()));
         kept.append(name, copy.unwrap_or_else(|_| value.clone()));
     }
-    *request.headers_mut() = kept;
+    // The clone has room for what there is, and no more.
+    *request.headers_mut() = kept.clone();
     request
 }
 
