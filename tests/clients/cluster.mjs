@@ -18,9 +18,13 @@ export async function stopCluster(fleet, { mayLogErrors = false } = {}) {
   assert.deepEqual({ crashed, faults }, { crashed: [], faults: [] });
 }
 
-/** What a counter of a replica says, over all labels that hold what `labels` does; 0 before it is first counted. */
+/**
+ * What a metric of a replica says, over all labels that hold what `labels` does; 0 before any of those is first counted. A value below
+ * zero, which a fault of the host would be, adds to the sum and takes nothing from it. Fails for a name that has no sample at all.
+ */
 export async function counted(replica, name, labels = '') {
   const { text } = await replica.request('/metrics');
-  const samples = text.matchAll(new RegExp(`^${name}(?:\\{([^}]*)\\})? (\\d+)$`, 'gm'));
-  return [...samples].filter(([, found = '']) => found.includes(labels)).reduce((sum, [, , value]) => sum + Number(value), 0);
+  const samples = [...text.matchAll(new RegExp(`^${name}(?:\\{([^}]*)\\})? (-?[\\d.]+)$`, 'gm'))];
+  assert.ok(samples.length > 0, `no metric is called ${name}`);
+  return samples.filter(([, found = '']) => found.includes(labels)).reduce((sum, [, , value]) => sum + Math.abs(Number(value)), 0);
 }

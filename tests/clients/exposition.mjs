@@ -43,7 +43,7 @@ const WORDS = new Set(['and', 'or', 'unless', 'on', 'ignoring', 'by', 'without',
 
 /** What a query selects: `[{name, labels}]`, the labels being those that its matchers name. */
 export function selected(expr) {
-  const bare = expr.replace(/\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)/g, ' ').replace(/\[[^\]]*\]/g, ' ');
+  const bare = expr.replace(/\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)/g, ' ').replace(/\[[^\]]*\]|\boffset\s+\w+/g, ' ');
   const found = [...bare.matchAll(new RegExp(`"(?:[^"\\\\]|\\\\.)*"|(${NAME})\\s*(\\(|\\{(?:[^}"]|"[^"]*")*\\})?`, 'g'))];
   return found
     .filter(([, name, after]) => name && after !== '(' && !WORDS.has(name))

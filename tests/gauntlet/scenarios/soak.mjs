@@ -21,6 +21,10 @@ const GONE_MS = 60_000;
 const LEFT_OPEN_MAX = 8;
 
 const SERIES_MAX = 2_000;
+/** So many more than early in the run there may be: results that a method had not had yet, and not one for each of a thousand visitors. */
+const SERIES_MORE_MAX = 100;
+/** By then each kind of load has been there; a third of a run that is shorter than three times that. */
+const EARLY_MS = 300_000;
 
 /** Beyond the run: the start, and all that is looked at in the end. */
 const BESIDE_MS = 300_000;
@@ -42,12 +46,13 @@ export default {
     await policies.begin(fleet.replicas);
     const stand = await Stand.build(stage, fleet, policies, new Draw(seed + 1));
     try {
+      const early = seriesAfter(Math.min(EARLY_MS, (minutes * 60_000) / 3), stand);
       await play(stand, schedule(new Draw(seed), fleet.replicas.length), minutes * 60_000);
       await judgeServing(stage, stand);
       await judgeDevices(stage, stand);
       await stand.quiet();
       judge(stage, stand);
-      await judgeSeries(stage, stand);
+      await judgeSeries(stage, stand, await early);
       await judgeNothingLeft(stage, stand);
     } finally {
       await stand.close();
@@ -117,17 +122,31 @@ async function judgeDevices(stage, { fleet: { replicas }, devices: all }) {
   stage.note(`devices were held off ${heldOff} times; of ${rivals.opened} rivals ${rivals.accepted} got the session`);
 }
 
-/** Whoever came, and whatever was called, the metrics are as many as before. */
-async function judgeSeries(stage, { fleet: { replicas } }) {
+/** How many series the metrics of the spared replica have. */
+async function seriesOf({ fleet: { replicas } }) {
   const { text } = await replicas[SPARED].request('/metrics');
-  const series = text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).length;
+  return text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).length;
+}
+
+/** The same in so many milliseconds. */
+function seriesAfter(ms, stand) {
+  const series = delay(ms, undefined, { ref: false }).then(() => seriesOf(stand));
+  series.catch(() => {}); // awaited in the end
+  return series;
+}
+
+/** Whoever came, and whatever was called, the metrics are as many as they were early in the run. */
+async function judgeSeries(stage, stand, early) {
+  const { visits } = stand.visitors;
+  const series = await seriesOf(stand);
   stage.atMost(`series in the metrics of replica ${SPARED}`, series, '', { ours: SERIES_MAX });
+  stage.atMost(`of them more than early in the run, after ${visits} visitors with a method each`, series - early, '', { ours: SERIES_MORE_MAX });
 }
 
 /** With everybody gone nobody is counted any more, and nothing is open. */
 async function judgeNothingLeft(stage, { fleet: { replicas }, openAtFirst }) {
   closeSockets();
-  const gauges = ['websocket_connections_total', 'device_sockets', 'device_holders'];
+  const gauges = ['websocket_connections_total', 'pointwork_device_sockets', 'pointwork_device_holders'];
   const left = async () => {
     const counts = await Promise.all(replicas.flatMap((replica) => gauges.map((name) => counted(replica, name))));
     return counts.reduce((sum, count) => sum + count, 0);

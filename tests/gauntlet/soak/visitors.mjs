@@ -59,12 +59,14 @@ export class Visitors {
     if (!from || !to) return;
     const startedAt = performance.now();
     const user = newUser('visitor');
-    const worker = new Worker(this.#calls, to, { user, methods: ['once'], transport });
+    // As in the field, each daemon's method has its id in front: the metrics must not grow by it.
+    const method = `${user}:once`;
+    const worker = new Worker(this.#calls, to, { user, methods: [method], transport });
     let caller;
     try {
       caller = await connect(from, { user, transport });
       await until(() => worker.isWhole, 20_000, 'a visiting daemon');
-      const record = await this.#calls.make(caller, 'once');
+      const record = await this.#calls.make(caller, method);
       Object.assign(record, { path: new Set([from.at, to.at]), isVisit: true });
       this.visits += 1;
     } catch (error) {
