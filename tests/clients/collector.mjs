@@ -9,6 +9,8 @@ export class Collector {
   bodies = [];
   /** What requests are answered with. */
   status = 200;
+  /** So many spans of each request it says that it rejects, below 128; it keeps all. */
+  rejected = 0;
   #server;
 
   static async start() {
@@ -16,7 +18,9 @@ export class Collector {
     collector.#server = createServer(async (request, response) => {
       const chunks = [];
       for await (const chunk of request) chunks.push(chunk);
-      response.writeHead(collector.#take(request, Buffer.concat(chunks)), { 'content-type': 'application/x-protobuf' }).end();
+      response.writeHead(collector.#take(request, Buffer.concat(chunks)), { 'content-type': 'application/x-protobuf' });
+      // `partial_success` with `rejected_spans`, or nothing.
+      response.end(collector.rejected > 0 ? Buffer.from([0x0a, 2, 0x08, collector.rejected]) : '');
     });
     collector.#server.listen(0, '127.0.0.1');
     await once(collector.#server, 'listening');

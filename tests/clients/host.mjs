@@ -88,9 +88,9 @@ class Host {
       ...settings,
     };
     const flags = Object.entries(all).flatMap(([key, value]) => ['--set', `${key}=${value}`]);
-    // The shell's own settings stay out of it.
+    // The shell's own settings stay out of it; a proxy there may be, and none of the host's own connections goes through it.
     const { PATH, HOME } = process.env;
-    const env = { PATH, HOME, ...(hs256 && { POINTWORK_AUTH_HS256_SECRET: this.secret }) };
+    const env = { PATH, HOME, ALL_PROXY: 'http://127.0.0.1:1', ...(hs256 && { POINTWORK_AUTH_HS256_SECRET: this.secret }) };
     this.#child = spawn(BINARY, ['serve', '--config', file, ...flags], { env, stdio: ['ignore', 'pipe', 'pipe'] });
     this.#ended = once(this.#child, 'exit');
     this.#ended.catch(() => {}); // told by the start below

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { after, before, describe, test } from 'node:test';
 import { Calls, bad, shownFailures } from '../gauntlet/calls.mjs';
-import { startCluster, stopCluster } from './cluster.mjs';
+import { counted, startCluster, stopCluster } from './cluster.mjs';
 import { DeviceSocket, registration } from './devices.mjs';
 import { policyFile, startHost } from './host.mjs';
 import { converged, guestFile, pointwork, slotAt, uidOf } from './operator.mjs';
@@ -130,9 +130,12 @@ describe('policies of a cluster', () => {
     const digest = await digestAt(0);
     assert.deepEqual([await digestAt(1), await digestAt(2)], [digest, before[2].digest]);
     assert.equal((await slotAt(fleet.replicas[0], 'target')).converged, false);
+    const cannot = () => Promise.all(fleet.replicas.map((replica) => counted(replica, 'pointwork_policy_load_failed', 'slot="target"')));
+    assert.deepEqual(await cannot(), [0, 0, 1], 'an alert says so for as long as it holds');
     const undone = await pointwork(at(0), 'policy', 'undo', '--slot', 'target');
     assert.equal(undone.code, 0, undone.told);
     await converged(fleet.replicas, 'target', before[0].digest);
+    await until(async () => !(await cannot()).some(Boolean), undefined, 'the gauge to fall');
     await noneFailed();
   });
 

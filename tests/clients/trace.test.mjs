@@ -97,6 +97,19 @@ test('what a collector does not take is counted, and no call waits for it', asyn
   assert.deepEqual(collector.spans.filter(({ attributes }) => attributes['rpc.method'] === 'untold'), []);
 });
 
+test('what a collector takes the request of, and rejects, is counted as failed', async () => {
+  const user = newUser();
+  await daemon(near, { user, methods: ['rejected'], handler: () => 1 });
+  const spans = (result) => counted(near, 'pointwork_trace_spans_total', `result="${result}"`);
+  const [failures, exported] = await Promise.all([spans('failed'), spans('exported')]);
+  collector.rejected = 1;
+  assert.deepEqual(await call(await connect(near, { user }), 'rejected'), succeeded(1));
+  await until(async () => (await spans('failed')) === failures + 1, undefined, 'a rejected span');
+  collector.rejected = 0;
+  assert.equal(await spans('exported'), exported);
+  assert.ok(near.log.some((line) => line.includes('the collector rejects spans')));
+});
+
 // The last: what all of them left behind is looked through.
 test('no token, no parameters, no result and no content is in a span or in the log', async () => {
   const user = newUser();

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { call as callOf, waiting } from '../../clients/js/index.mjs';
-import { startCluster, stopCluster } from './cluster.mjs';
+import { counted, startCluster, stopCluster } from './cluster.mjs';
 import { call, closeSockets, collect, connect, connected, daemon, failed, newUser, next, open, register, succeeded } from './sockets.mjs';
 import { until, within } from './waiting.mjs';
 
@@ -152,6 +152,7 @@ describe('with time to wait', () => {
     far.stop();
     try {
       await until(() => news.length === 1, undefined, 'word of the silence');
+      await until(async () => (await counted(near, 'pointwork_cluster_peers')) === 0, undefined, 'it to be no peer that is heard from');
     } finally {
       far.cont();
     }

@@ -87,7 +87,7 @@ async fn metrics(State(admin): State<Arc<Admin>>) -> String {
     admin.probes.replicas.publish();
     metrics::gauge!("pointwork_ready").set(f64::from(u8::from(admin.probes.missing().is_none())));
     admin.metrics.render(|page| {
-        admin.policies.expose(page);
+        admin.policies.expose(page, |slot| admin.rollouts.is_refused(slot));
         admin.rpc.expose(page);
     })
 }

@@ -147,7 +147,9 @@ impl Replicas {
 
     /// Brings how this replica stands in its cluster to the metrics.
     pub(crate) fn publish(&self) {
-        let Standing { linked, complete, peers, .. } = self.cluster.standing();
+        let Standing { linked, complete, .. } = self.cluster.standing();
+        // Of those that are known, one that is silent cannot be reached, and is not to be counted as if it were.
+        let peers = self.cluster.peers().len();
         metrics::gauge!("pointwork_cluster_linked").set(f64::from(u8::from(linked)));
         metrics::gauge!("pointwork_cluster_complete").set(f64::from(u8::from(complete)));
         metrics::gauge!("pointwork_cluster_peers").set(peers as f64);

@@ -4,13 +4,15 @@ use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
 use super::bounded::Bounded;
+use super::text;
+use crate::telemetry::OTHER;
 
 /// Labels that clients have a say in.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MetricsConfig {
     /// Methods that are counted under a label of their own: patterns (`*` any text, `?` one character), each of which is its
-    /// label. The first that matches counts; those of `[[rpc.method]]` come after them.
+    /// label, but for `other`, which is one already. The first that matches counts; those of `[[rpc.method]]` come after them.
     #[serde(deserialize_with = "patterns")]
     pub method_labels: Vec<String>,
     /// How many methods without a pattern have a label because a daemon registered them, first come; of one user's half of them at
@@ -37,6 +39,9 @@ fn patterns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D
         Given::Text(text) if text.is_empty() => Vec::new(),
         Given::Text(text) => text.split(',').map(|pattern| pattern.trim().to_owned()).collect(),
     };
+    if given.iter().any(|pattern| pattern == OTHER) {
+        return Err(D::Error::custom(text::OTHER_IS_TAKEN));
+    }
     match given.iter().find(|pattern| pattern.is_empty() || pattern.len() > 256) {
         None if given.len() <= 100 => Ok(given),
         None => Err(D::Error::custom("must be 100 patterns at most")),
@@ -60,7 +65,15 @@ mod tests {
         assert_eq!(of(json!(["*:bash", "term-*"])).unwrap(), ["*:bash", "term-*"]);
         assert_eq!(of(json!("*:bash, term-*")).unwrap(), ["*:bash", "term-*"]);
         assert_eq!(of(json!("")).unwrap(), [""; 0]);
-        for wrong in [json!([""]), json!("a,,b"), json!(["a".repeat(257)]), json!(vec!["a"; 101]), json!(3)] {
+        for wrong in [
+            json!([""]),
+            json!("a,,b"),
+            json!(["other"]),
+            json!("a,other"),
+            json!(["a".repeat(257)]),
+            json!(vec!["a"; 101]),
+            json!(3),
+        ] {
             assert!(of(wrong.clone()).is_err(), "{wrong}");
         }
     }

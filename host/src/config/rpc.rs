@@ -11,8 +11,8 @@ const CALL_TIMEOUT_MAX: u32 = 7 * 24 * 3_600_000;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MethodConfig {
-    /// Which methods: `*` stands for any text, `?` for one character.
-    #[serde(rename = "match", deserialize_with = "text::name")]
+    /// Which methods: `*` stands for any text, `?` for one character; not `other`, which is a label of metrics already.
+    #[serde(rename = "match", deserialize_with = "text::pattern")]
     pub pattern: String,
     /// How long their daemons may take to answer, in milliseconds.
     pub timeout_ms: Bounded<1, CALL_TIMEOUT_MAX>,

@@ -183,6 +183,15 @@ fn a_policy_is_configured_as_a_whole() {
 }
 
 #[test]
+fn other_is_no_pattern_of_methods() {
+    let rule = "[[rpc.method]]\nmatch = \"other\"\ntimeout_ms = 1\n";
+    for refused in [refusal(rule, &[], &[]), refusal("", &[], &["metrics.method_labels=*:bash,other"])] {
+        assert!(refused.contains("must not be `other`"), "{refused}");
+    }
+    assert!(layered(&rule.replace("other", "othe?"), &[], &[]).is_ok());
+}
+
+#[test]
 fn an_assignment_needs_a_section_a_key_and_a_value() {
     for wrong in ["", "=", "rpc", "rpc=1", "rpc.grace_ms", ".grace_ms=1", "rpc.=1", "rpc..grace_ms=1"] {
         let error = Assignment::parse(wrong).unwrap_err();

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
+use crate::telemetry::OTHER;
+
 /// A text or path that may be left out but not be empty: an empty one is most often a variable that did not expand,
 /// and to take it for "not set" would drop, say, the check of the issuer.
 pub(super) fn non_empty<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
@@ -28,6 +30,18 @@ where
         D::Error::custom(format_args!("must be an IP address and a port, such as 127.0.0.1:3000, not `{text}`"))
     })
 }
+
+/// A pattern of methods: it is a label too, and `other` is that of whatever has none of its own.
+pub(super) fn pattern<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let pattern = name(deserializer)?;
+    if pattern == OTHER {
+        return Err(D::Error::custom(OTHER_IS_TAKEN));
+    }
+    Ok(pattern)
+}
+
+pub(super) const OTHER_IS_TAKEN: &str =
+    "must not be `other`, which all methods without a label are counted as; `othe?` matches a method of that name";
 
 /// A name that is shared with others: not empty, at most 256 bytes.
 pub(super) fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {

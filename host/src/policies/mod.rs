@@ -123,8 +123,9 @@ impl Policies {
         self.trips.subscribe()
     }
 
-    /// Brings the slots' own counters to the metrics: nothing is paid for them in a decision.
-    pub(crate) fn expose(&self, page: &mut Page) {
+    /// Brings the slots' own counters to the metrics: nothing is paid for them in a decision. `is_refused`: what is not loaded by the slot
+    /// itself came to nothing, see [`Rollouts::is_refused`](crate::rollout::Rollouts::is_refused).
+    pub(crate) fn expose(&self, page: &mut Page, is_refused: impl Fn(SlotName) -> bool) {
         let status = self.status();
         expose_info(page, &status);
         page.begin(COST);
@@ -144,8 +145,8 @@ impl Policies {
             metrics::gauge!("pointwork_policy_generation", "slot" => slot).set(status.generation as f64);
             metrics::gauge!("pointwork_policy_loaded", "slot" => slot)
                 .set(f64::from(u8::from(status.source == "wasm")));
-            metrics::gauge!("pointwork_policy_load_failed", "slot" => slot)
-                .set(f64::from(u8::from(status.last_load_error.is_some())));
+            let has_failed = status.last_load_error.is_some() || is_refused(status.slot);
+            metrics::gauge!("pointwork_policy_load_failed", "slot" => slot).set(f64::from(u8::from(has_failed)));
             metrics::gauge!("pointwork_policy_live_generations", "slot" => slot).set(status.live_generations as f64);
             metrics::gauge!("pointwork_policy_quarantined", "slot" => slot).set(status.quarantined.len() as f64);
         }

@@ -95,6 +95,11 @@ impl Rollouts {
         SlotName::ALL.into_iter().find_map(|slot| lock(shared.place(slot)).missing(slot))
     }
 
+    /// Whether there is a policy of the cluster that this replica should prepare or serve, and cannot.
+    pub(crate) fn is_refused(&self, slot: SlotName) -> bool {
+        self.0.as_ref().is_some_and(|shared| lock(shared.place(slot)).follower.report().error.is_some())
+    }
+
     /// Tells the others that this replica is gone.
     pub async fn leave(&self) {
         let Some(shared) = &self.0 else { return };

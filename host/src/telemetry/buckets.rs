@@ -31,9 +31,22 @@ pub(crate) const CALL_NS: [u64; 14] = [
     30_000_000_000,
 ];
 
-/// Of decisions, in nanoseconds: the usual one takes a few microseconds, the longest a slot's deadline.
-pub(crate) const DECISION_NS: [u64; 11] =
-    [1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 500_000, 1_000_000, 5_000_000, 20_000_000];
+/// Of decisions, in nanoseconds: the usual one takes a few microseconds, the longest a slot's deadline, of a second at most.
+pub(crate) const DECISION_NS: [u64; 13] = [
+    1_000,
+    2_000,
+    5_000,
+    10_000,
+    20_000,
+    50_000,
+    100_000,
+    500_000,
+    1_000_000,
+    5_000_000,
+    20_000_000,
+    100_000_000,
+    1_000_000_000,
+];
 
 /// Of looks: the seed deployment's bounds.
 pub(crate) const LOOKS: [u64; 8] = [0, 1, 2, 3, 4, 5, 6, 7];

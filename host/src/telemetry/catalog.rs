@@ -5,6 +5,7 @@
 //! the source that are not here.
 
 use self::Kind::{Counter, Gauge, Histogram};
+use super::OTHER;
 
 /// What a metric's values do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +59,12 @@ const GAPS: Label = ("reason", &["trimmed", "unknown", "too-many", "unreachable"
 /// All of them.
 pub(super) const CATALOG: &[Metric] = &[
     // Calls.
-    metric(Counter, "rpc_calls_total", &[], "Calls that ended, by method and result."),
+    metric(
+        Counter,
+        "rpc_calls_total",
+        &[("method", &[OTHER]), ("result", &["success"])],
+        "Calls that ended, by method and result.",
+    ),
     written(
         Histogram,
         "rpc_call_duration_seconds",

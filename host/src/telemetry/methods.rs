@@ -29,7 +29,7 @@ const NAME_BYTES_MAX: usize = 64;
 /// A name with so many digits is an id.
 const ID_DIGITS: usize = 5;
 /// What is counted together.
-const OTHER: &str = "other";
+pub(crate) const OTHER: &str = "other";
 
 /// Which methods have a label of their own.
 #[derive(Debug, Clone, Default)]
@@ -162,7 +162,7 @@ impl Methods {
         if is_full || registered.contains_key(name) {
             return;
         }
-        let label = Label(self.other().0 + 1 + registered.len());
+        let label = self.pattern_called(name).unwrap_or(Label(self.other().0 + 1 + registered.len()));
         if let Some(series) = self.series.get(label.0) {
             series.get_or_init(|| Series::new(name));
             *brought += 1;
@@ -170,6 +170,12 @@ impl Methods {
             more.insert(name.into(), label);
             self.registered.store(Arc::new(more));
         }
+    }
+
+    /// The pattern whose text a name is, though it does not match the whole method: one label is one series.
+    fn pattern_called(&self, name: &str) -> Option<Label> {
+        let mut patterns = self.series.iter().take(self.patterns.len()).filter_map(OnceLock::get);
+        patterns.position(|series| &*series.label == name).map(Label)
     }
 
     /// A call was answered.

@@ -14,7 +14,7 @@ mod trace;
 pub(crate) use self::{
     buckets::{Buckets, DECISION_NS},
     meters::{EventKind, meters},
-    methods::{Ended, Label, Methods},
+    methods::{Ended, Label, Methods, OTHER},
     trace::{CallSpan, TraceContext},
 };
 pub use self::{log::start_log, methods::MethodLabels, metrics::Metrics, page::Page, trace::Tracer};

@@ -20,11 +20,13 @@ use std::{
 use metrics::Counter;
 use opentelemetry::{SpanId, TraceId};
 
-use self::export::Exporter;
+use self::export::{Exporter, Rejected};
 use crate::config::{Share, TraceConfig};
 
-/// How long the last spans may take to be sent when the host ends, beyond one request's time.
+/// How long the last spans may take to be sent when the host ends, beyond one request's time, of which no more than this counts: whoever
+/// ends the host waits for as long as the drain takes, and this comes after it.
 const CLOSING_MAX: Duration = Duration::from_secs(1);
+const CLOSING_REQUEST_MAX: Duration = Duration::from_secs(2);
 /// The longest method in a span; a longer one is cut.
 const METHOD_BYTES_MAX: usize = 256;
 
@@ -119,13 +121,17 @@ impl Tracer {
         }
     }
 
-    /// Waits until the spans that ended before were sent, or could not be.
+    fn closing(&self) -> Duration {
+        self.timeout.min(CLOSING_REQUEST_MAX) + CLOSING_MAX
+    }
+
+    /// Waits until the spans that ended before were sent, or could not be: 3 s at most.
     pub async fn close(self: Arc<Self>) {
         let waited = tokio::task::spawn_blocking(move || {
             let (told, tells) = mpsc::sync_channel(1);
             // A queue that is full is being sent.
             let is_taken = self.queue.try_send(Sent::Flush(told)).is_ok();
-            is_taken && tells.recv_timeout(self.timeout + CLOSING_MAX).is_ok()
+            is_taken && tells.recv_timeout(self.closing()).is_ok()
         });
         if !waited.await.unwrap_or(false) {
             tracing::warn!("the last spans were not sent");
@@ -224,10 +230,18 @@ fn send(exporter: &Exporter, queued: &Receiver<Sent>) {
         let (batch, flushed) = batch(first, queued);
         let spans = batch.len() as u64;
         match exporter.export(batch) {
-            Ok(()) => {
+            Ok(None) => {
                 exported.increment(spans);
                 if std::mem::take(&mut is_troubled) {
                     tracing::info!("the collector takes spans again");
+                }
+            }
+            Ok(Some(Rejected { spans: rejected, reason })) => {
+                let rejected = rejected.min(spans);
+                failed.increment(rejected);
+                exported.increment(spans - rejected);
+                if !std::mem::replace(&mut is_troubled, true) {
+                    tracing::warn!(rejected, spans, reason, "the collector rejects spans");
                 }
             }
             Err(problem) => {
@@ -309,6 +323,16 @@ mod tests {
         let last = queued.recv().unwrap();
         drop(tracer);
         assert_eq!(batch(last, &queued).0.len(), 1, "eight found no room");
+    }
+
+    #[test]
+    fn a_collector_that_may_take_long_does_not_hold_up_the_end() {
+        let closing = |timeout| {
+            let (sample, dropped) = (Share::new(1.0).unwrap(), Counter::noop());
+            Tracer { sample, timeout, queue: mpsc::sync_channel(1).0, dropped }.closing()
+        };
+        let limits = [Duration::from_millis(100), Duration::from_secs(60)].map(closing);
+        assert_eq!(limits, [Duration::from_millis(1_100), Duration::from_secs(3)]);
     }
 
     #[test]

@@ -60,6 +60,30 @@ fn a_pattern_counts_before_what_was_registered_before_other() {
 }
 
 #[test]
+fn a_name_that_is_a_patterns_text_has_its_label() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    metrics::with_local_recorder(&recorder, || {
+        catalog::describe();
+        let methods = methods(&["*:read", "bash"], 3);
+        for method in ["m1:bash", "m1:spawn", "m1:list", "m1:none"] {
+            methods.registered(method, || u64::from(method.as_bytes()[4]));
+        }
+        assert_eq!(methods.label("m1:bash"), methods.label("bash"));
+        for method in ["m1:bash", "bash", "m1:spawn", "m1:list", "m1:none"] {
+            methods.answered(methods.label(method), Ended::Success, Duration::from_millis(1));
+        }
+        let labels = ["bash", "m1:spawn", "m1:list", "m1:none"].map(|method| label(&methods, method));
+        assert_eq!(labels, ["bash", "spawn", "list", "other"]);
+        let mut page = Page::default();
+        methods.expose(&mut page);
+        let text = handle.render() + &page.into_text();
+        assert!(!parsed(&text).contains("rpc_calls_total"), "a series without labels beside those that have them");
+        assert!(text.contains("rpc_calls_total{method=\"bash\",result=\"success\"} 2"), "{text}");
+    });
+}
+
+#[test]
 fn garbage_is_other_and_one_user_takes_half_at_most() {
     let methods = methods(&[], 10);
     for garbage in ["", "a:", "a b", "ünï", "\"}\n", "x1234y5", "0f8fad5b-d9cb-469f-a165-70867728950e", &"a".repeat(65)]

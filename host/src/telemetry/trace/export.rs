@@ -2,6 +2,7 @@
 
 use std::{
     pin::pin,
+    sync::{Arc, Mutex},
     task::{Context, Poll, Waker},
     time::Duration,
 };
@@ -13,28 +14,45 @@ use opentelemetry::{
 };
 use opentelemetry_http::{Bytes, HttpError, Request, Response};
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
+use opentelemetry_proto::tonic::collector::trace::v1::{ExportTracePartialSuccess, ExportTraceServiceResponse};
 use opentelemetry_sdk::{
     Resource,
     trace::{SpanData, SpanEvents, SpanExporter as _, SpanLinks},
 };
+use prost::Message;
 use ureq::Agent;
 
 use super::{Attribute, Ended};
+use crate::lock::lock;
 
 /// The longest answer of a collector that is read.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
 
+/// So much of what a collector says is for the log, in characters.
+const REASON_CHARS_MAX: usize = 256;
+
 pub(super) struct Exporter {
     exporter: SpanExporter,
+    rejected: Arc<Mutex<Option<Rejected>>>,
     scope: InstrumentationScope,
+}
+
+/// What a collector that took a request did not take of it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Rejected {
+    pub(super) spans: u64,
+    pub(super) reason: String,
 }
 
 impl Exporter {
     pub(super) fn new(endpoint: &str, timeout: Duration, service: &str, replica: &str) -> anyhow::Result<Self> {
         let agent = Agent::config_builder().timeout_global(Some(timeout)).http_status_as_error(false).max_redirects(0);
+        // A proxy of the environment is for what is outside; spans go to where the setting says.
+        let agent = agent.proxy(None).build().into();
+        let rejected = Arc::default();
         let mut exporter = SpanExporter::builder()
             .with_http()
-            .with_http_client(Client(agent.build().into()))
+            .with_http_client(Client { agent, rejected: Arc::clone(&rejected) })
             .with_protocol(Protocol::HttpBinary)
             .with_endpoint(endpoint)
             .with_timeout(timeout)
@@ -47,19 +65,19 @@ impl Exporter {
         ];
         let who = who.map(|(name, value)| KeyValue::new(name, value.to_owned()));
         exporter.set_resource(&Resource::builder_empty().with_attributes(who).build());
-        Ok(Self { exporter, scope: InstrumentationScope::builder("pointwork").build() })
+        Ok(Self { exporter, rejected, scope: InstrumentationScope::builder("pointwork").build() })
     }
 
-    /// Sends them; blocks for as long as one request may take. The error is for the log.
-    pub(super) fn export(&self, batch: Vec<Ended>) -> Result<(), String> {
+    /// Sends them; blocks for as long as one request may take. The collector may have taken some of them only. The error is for the log.
+    pub(super) fn export(&self, batch: Vec<Ended>) -> Result<Option<Rejected>, String> {
         if batch.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let spans = batch.into_iter().map(|span| self.span(span)).collect();
         let exported = pin!(self.exporter.export(spans));
         // The client blocks: whoever asks for the result has it.
         match exported.poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(result) => result.map_err(|error| error.to_string()),
+            Poll::Ready(result) => result.map(|()| lock(&self.rejected).take()).map_err(|error| error.to_string()),
             Poll::Pending => Err("the exporter waits for something else than its client".to_owned()),
         }
     }
@@ -104,7 +122,21 @@ impl From<Attribute> for Value {
 
 /// The exporter's way to the collector. It blocks: it is for a thread that may.
 #[derive(Debug)]
-struct Client(Agent);
+struct Client {
+    agent: Agent,
+    /// Of the last request, if it is so: the exporter's own result does not tell.
+    rejected: Arc<Mutex<Option<Rejected>>>,
+}
+
+impl Rejected {
+    /// `None` for an answer that takes all, or that is none.
+    fn read(answer: &[u8]) -> Option<Self> {
+        let ExportTracePartialSuccess { rejected_spans, error_message } =
+            ExportTraceServiceResponse::decode(answer).ok()?.partial_success?;
+        let spans = u64::try_from(rejected_spans).ok().filter(|spans| *spans > 0)?;
+        Some(Self { spans, reason: error_message.chars().take(REASON_CHARS_MAX).collect() })
+    }
+}
 
 impl opentelemetry_http::HttpClient for Client {
     fn send_bytes<'a, 'b>(
@@ -117,11 +149,33 @@ impl opentelemetry_http::HttpClient for Client {
     {
         Box::pin(async move {
             let (parts, body) = request.into_parts();
-            let mut answer = self.0.run(Request::from_parts(parts, body.as_ref()))?;
+            let mut answer = self.agent.run(Request::from_parts(parts, body.as_ref()))?;
             let body = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec()?;
+            *lock(&self.rejected) = if answer.status().is_success() { Rejected::read(&body) } else { None };
             let mut response = Response::new(Bytes::from(body));
             *response.status_mut() = answer.status();
             Ok(response)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_collector_rejects_is_read_of_its_answer() {
+        let answer = |rejected_spans, reason: &str| {
+            let partial = ExportTracePartialSuccess { rejected_spans, error_message: reason.to_owned() };
+            Rejected::read(&ExportTraceServiceResponse { partial_success: Some(partial) }.encode_to_vec())
+        };
+        assert_eq!(answer(3, "too old"), Some(Rejected { spans: 3, reason: "too old".to_owned() }));
+        assert_eq!(answer(1, &"é".repeat(300)).map(|rejected| rejected.reason.chars().count()), Some(REASON_CHARS_MAX));
+        assert_eq!((answer(0, "a warning"), answer(-1, "")), (None, None));
+        assert_eq!(
+            (Rejected::read(b""), Rejected::read(b"<html>")),
+            (None, None),
+            "all taken; no answer of a collector"
+        );
     }
 }
