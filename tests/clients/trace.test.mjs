@@ -86,17 +86,6 @@ test('a Node server passes over the trace', async () => {
   assert.match(span.attributes['pointwork.target_replica'], /^[0-9a-f]{16}$/);
 });
 
-test('what a collector does not take is counted, and no call waits for it', async () => {
-  const [user, before] = [newUser(), await counted(near, 'pointwork_trace_spans_total', 'result="failed"')];
-  await daemon(near, { user, methods: ['untold'], handler: () => 1 });
-  collector.status = 503;
-  assert.deepEqual(await call(await connect(near, { user }), 'untold'), succeeded(1));
-  const failures = () => counted(near, 'pointwork_trace_spans_total', 'result="failed"');
-  await until(async () => (await failures()) === before + 1, undefined, 'a failed span');
-  collector.status = 200;
-  assert.deepEqual(collector.spans.filter(({ attributes }) => attributes['rpc.method'] === 'untold'), []);
-});
-
 test('what a collector takes the request of, and rejects, is counted as failed', async () => {
   const user = newUser();
   await daemon(near, { user, methods: ['rejected'], handler: () => 1 });
@@ -107,7 +96,18 @@ test('what a collector takes the request of, and rejects, is counted as failed',
   await until(async () => (await spans('failed')) === failures + 1, undefined, 'a rejected span');
   collector.rejected = 0;
   assert.equal(await spans('exported'), exported);
-  assert.ok(near.log.some((line) => line.includes('the collector rejects spans')));
+  await until(() => near.log.some((line) => line.includes('the collector rejects spans')), undefined, 'a line about it');
+});
+
+test('what a collector does not take is counted, and no call waits for it', async () => {
+  const [user, before] = [newUser(), await counted(near, 'pointwork_trace_spans_total', 'result="failed"')];
+  await daemon(near, { user, methods: ['untold'], handler: () => 1 });
+  collector.status = 503;
+  assert.deepEqual(await call(await connect(near, { user }), 'untold'), succeeded(1));
+  const failures = () => counted(near, 'pointwork_trace_spans_total', 'result="failed"');
+  await until(async () => (await failures()) === before + 1, undefined, 'a failed span');
+  collector.status = 200;
+  assert.deepEqual(collector.spans.filter(({ attributes }) => attributes['rpc.method'] === 'untold'), []);
 });
 
 // The last: what all of them left behind is looked through.
