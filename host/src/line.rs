@@ -11,7 +11,7 @@ use std::{
     future::Future,
     io::{self, Write},
     mem::MaybeUninit,
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     pin::Pin,
     sync::{
         Arc, Mutex, Weak,
@@ -75,11 +75,12 @@ impl Lines {
             };
             // Packets are small and waited for.
             let _ = stream.set_nodelay(true);
+            let local = stream.local_addr().ok().map(|local| local.ip());
             let stream = match &self.tls {
                 None => Stream::Plain(stream),
                 Some(tls) => Stream::Shaking(Box::new((tls.accept(stream), tls.listener()))),
             };
-            return (Line::new(stream, self.silence_max, admitted), peer);
+            return (Line::new(stream, local, self.silence_max, admitted), peer);
         }
     }
 }
@@ -93,14 +94,16 @@ pub(crate) struct Line {
     /// Goes off when the client may have been silent for too long; moved on only then, not with every packet.
     alarm: Pin<Box<Sleep>>,
     ahead: Ahead,
+    /// What was written last waits for room. The scissors know it, too; here it is looked at without asking them.
+    is_stalled: bool,
     _admitted: Admitted,
 }
 
 impl Line {
-    fn new(stream: Stream, silence_max: Duration, admitted: Admitted) -> Self {
+    fn new(stream: Stream, local: Option<IpAddr>, silence_max: Duration, admitted: Admitted) -> Self {
         let alarm = Box::pin(sleep(silence_max));
-        let (scissors, heard, ahead) = (Scissors::default(), Instant::now(), Ahead::default());
-        Self { stream, scissors, silence_max, heard, alarm, ahead, _admitted: admitted }
+        let (scissors, heard, ahead) = (Scissors::at(local), Instant::now(), Ahead::default());
+        Self { stream, scissors, silence_max, heard, alarm, ahead, is_stalled: false, _admitted: admitted }
     }
 
     /// A way to cut it from elsewhere.
@@ -124,6 +127,10 @@ impl Line {
         self.scissors.0.writer.register(cx.waker());
         self.scissors.check()?;
         let sent = send(Pin::new(&mut self.stream), cx);
+        if sent.is_pending() != self.is_stalled {
+            self.is_stalled = sent.is_pending();
+            self.scissors.note_stall(self.is_stalled);
+        }
         if sent.is_pending() {
             // The engine stops reading when its own ping timeout is over, and then waits for this write.
             self.mind_silence(cx);
@@ -242,6 +249,12 @@ struct Shared {
     is_cut: AtomicBool,
     /// The client showed a certificate that was verified.
     is_certified: AtomicBool,
+    /// The address that the client connected to.
+    local: Option<IpAddr>,
+    /// What was written last waits for room.
+    is_stalled: AtomicBool,
+    /// It waited at some time since somebody asked.
+    has_stalled: AtomicBool,
     began: Instant,
     /// When something was heard of the client last, in milliseconds since the line began.
     heard_ms: AtomicU64,
@@ -256,6 +269,9 @@ impl Default for Shared {
         Self {
             is_cut: AtomicBool::new(false),
             is_certified: AtomicBool::new(false),
+            local: None,
+            is_stalled: AtomicBool::new(false),
+            has_stalled: AtomicBool::new(false),
             began: Instant::now(),
             heard_ms: AtomicU64::new(0),
             reader: AtomicWaker::new(),
@@ -266,6 +282,28 @@ impl Default for Shared {
 }
 
 impl Scissors {
+    fn at(local: Option<IpAddr>) -> Self {
+        Self(Arc::new(Shared { local, ..Shared::default() }))
+    }
+
+    fn note_stall(&self, is_stalled: bool) {
+        self.0.is_stalled.store(is_stalled, Ordering::SeqCst);
+        if is_stalled {
+            self.0.has_stalled.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Whether the client has not taken all that was written, now or at any time since this was asked last: the kernel had no
+    /// room for more. What is cut off now is lost.
+    pub(crate) fn has_stalled(&self) -> bool {
+        self.0.has_stalled.swap(self.0.is_stalled.load(Ordering::SeqCst), Ordering::SeqCst)
+    }
+
+    /// The address that the client connected to, if it could be told.
+    pub(crate) fn local(&self) -> Option<IpAddr> {
+        self.0.local
+    }
+
     fn hear(&self, now: Instant) {
         let heard_ms = now.saturating_duration_since(self.0.began).as_millis();
         self.0.heard_ms.store(u64::try_from(heard_ms).unwrap_or(u64::MAX), Ordering::Relaxed);
@@ -312,14 +350,9 @@ impl WeakScissors {
         self.0.strong_count() > 0
     }
 
-    /// See [`Scissors::silence`]; `None` when there is no line any more.
-    pub(crate) fn silence(&self) -> Option<Duration> {
-        self.0.upgrade().map(|shared| Scissors(shared).silence())
-    }
-
-    /// Cuts the line; false when there is none any more.
-    pub(crate) fn cut(&self) -> bool {
-        self.0.upgrade().map(|shared| Scissors(shared).cut()).is_some()
+    /// `None` when there is no line any more.
+    pub(crate) fn upgrade(&self) -> Option<Scissors> {
+        self.0.upgrade().map(Scissors)
     }
 }
 
@@ -378,6 +411,24 @@ mod tests {
         scissors.cut();
         assert_eq!(reading.await.unwrap().unwrap_err().kind(), io::ErrorKind::ConnectionAborted);
         assert_eq!(writing.await.unwrap().unwrap_err().kind(), io::ErrorKind::ConnectionAborted);
+    }
+
+    #[tokio::test]
+    async fn a_client_that_has_not_taken_all_is_known() {
+        let (mut line, mut client) = lines(Duration::from_secs(3_600)).await;
+        let scissors = line.scissors();
+        line.write_all(b"little").await.unwrap();
+        assert!(!scissors.has_stalled());
+        let much = vec![0; 64 << 20];
+        let writing = tokio::spawn(async move { line.write_all(&much).await.map(|()| line) });
+        while !scissors.has_stalled() {
+            tokio::task::yield_now().await;
+        }
+        assert!(scissors.has_stalled(), "it still waits");
+        client.read_exact(&mut vec![0; b"little".len() + (64 << 20)]).await.unwrap();
+        let _line = writing.await.unwrap().unwrap();
+        assert!(scissors.has_stalled(), "it waited since it was asked");
+        assert!(!scissors.has_stalled());
     }
 
     #[tokio::test]

@@ -1,10 +1,16 @@
 // The host ends in order: it is unready at once, calls end, clients come back by themselves elsewhere, and its exit code is 0.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { Agent, get } from 'node:http';
+import { connect as tcp, createServer } from 'node:net';
 import { after, afterEach, before, describe, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { WebSocket } from 'ws';
 import { summaryOf } from '../gauntlet/supervisor.mjs';
 import { startCluster, stopCluster } from './cluster.mjs';
 import { startHost } from './host.mjs';
 import { call, closeSockets, connect, daemon, newUser, next, register, succeeded, TRANSPORTS } from './sockets.mjs';
+import { hs256 } from './tokens.mjs';
 import { until, within } from './waiting.mjs';
 
 const HOUR_MS = 3_600_000;
@@ -83,6 +89,101 @@ test('a host that is alone does not settle, and a call in flight ends', async ()
     const { calls_finished: finished, calls_broken_off: broken } = summaryOf(host.log.map((line) => JSON.stringify(line)));
     assert.deepEqual({ finished, broken }, { finished: 1, broken: 0 });
   } finally {
+    await host.stop();
+  }
+});
+
+/** A way to the host on which what the host sends can be held up: `{host, hold(), release(), close()}`. */
+async function slowLine(host) {
+  const { hostname, port } = new URL(host.url);
+  const pairs = [];
+  let isHeld = false;
+  const server = createServer((near) => {
+    const far = tcp(Number(port), hostname);
+    for (const wire of [near, far]) wire.on('error', () => {});
+    near.pipe(far);
+    if (!isHeld) far.pipe(near);
+    pairs.push({ near, far });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    host: { url: `http://127.0.0.1:${server.address().port}`, path: host.path, secret: host.secret },
+    hold() {
+      isHeld = true;
+      for (const { near, far } of pairs) far.unpipe(near).pause();
+    },
+    release() {
+      isHeld = false;
+      for (const { near, far } of pairs) far.pipe(near);
+    },
+    close() {
+      server.close();
+      for (const { near, far } of pairs) [near, far].forEach((wire) => wire.destroy());
+    },
+  };
+}
+
+// More than all the buffers between the host and a client that does not read; and more than one answer to a poll.
+for (const [transport, calls] of [['websocket', 20], ['polling', 3]]) {
+  test(`a caller over ${transport} that reads slowly has its answers before it is closed`, async () => {
+    const host = await startHost({ settings: { 'drain.deadline_ms': HOUR_MS } });
+    const line = await slowLine(host);
+    try {
+      const user = newUser();
+      const { socket, requests } = await keeper(host, user);
+      const caller = await connect(line.host, { user, transport });
+      const answers = Promise.all(Array.from({ length: calls }, () => call(caller, 'm', 1)));
+      await until(() => requests.length === calls, 20_000, 'the requests');
+      line.hold();
+      const [gone, daemonGone] = [reasons([caller]), reasons([socket])];
+      const ended = host.end();
+      const result = 'x'.repeat(900_000);
+      for (const { answer } of requests) answer(result);
+      // It is closed when its calls are over, and so would be the caller.
+      await daemonGone;
+      await delay(500);
+      line.release();
+      for (const answer of await answers) assert.equal(answer.result?.length, result.length);
+      assert.ok((await gone).every(comesBack), await gone);
+      assert.equal(await ended, 0);
+    } finally {
+      line.close();
+      await host.stop();
+    }
+  });
+}
+
+test('a connection that a client of a proxy has left to another one is not closed with it', async () => {
+  const host = await startHost({ settings: { 'drain.deadline_ms': HOUR_MS } });
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  try {
+    const user = newUser();
+    const endpoint = `${host.url}${host.path}/?EIO=4&transport=`;
+    const [opened] = await once(get(`${endpoint}polling`, { agent }), 'response');
+    const { sid } = JSON.parse((await opened.setEncoding('utf8').toArray()).join('').slice(1));
+    const { requests } = await keeper(host, user);
+    const other = await connect(host, { user, agent });
+    const auth = JSON.stringify({ token: hs256(host.secret, { sub: user }) });
+    const polling = `${endpoint}polling&sid=${sid}`;
+    await fetch(polling, { method: 'POST', body: `40${auth}\u001e40/dashboard,${auth}` });
+    let heard = '';
+    while (!/40\{/.test(heard) || !/40\/dashboard,\{/.test(heard)) heard += await (await fetch(polling)).text();
+    const upgraded = new WebSocket(`${endpoint.replace('http', 'ws')}websocket&sid=${sid}`);
+    const closed = once(upgraded, 'close');
+    await once(upgraded, 'open');
+    const probed = once(upgraded, 'message');
+    upgraded.send('2probe');
+    assert.equal(String((await probed)[0]), '3probe');
+    upgraded.send('5');
+    const answer = call(other, 'm', 1);
+    await until(() => requests.length > 0, 20_000, 'the request');
+    const ended = host.end();
+    await within(closed, 20_000, 'its end');
+    requests[0].answer('done');
+    assert.deepEqual(await answer, succeeded('done'));
+    assert.equal(await ended, 0);
+  } finally {
+    agent.destroy();
     await host.stop();
   }
 });

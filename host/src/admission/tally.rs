@@ -1,6 +1,7 @@
 //! How many each has of something that is bounded.
 
 use std::{
+    borrow::Borrow,
     collections::HashMap,
     hash::Hash,
     sync::{Arc, Mutex},
@@ -35,6 +36,14 @@ impl<K: Clone + Eq + Hash> Tally<K> {
         counts.insert(key.clone(), count + 1);
         drop(counts);
         Some(Place { tally: self.clone(), key })
+    }
+
+    /// Whether there is one.
+    pub(crate) fn has<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        lock(&self.counts).contains_key(key)
     }
 
     #[cfg(test)]

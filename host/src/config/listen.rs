@@ -41,7 +41,9 @@ pub struct ListenConfig {
     pub connections_max: Bounded<0, 10_000_000>,
     /// How many connections there may be from one address, or of one IPv6 network of 64 bits; 0 for any number.
     pub connections_per_ip_max: Bounded<0, 10_000_000>,
-    /// How many sockets one user may have in the root namespace, at this replica; 0 for any number.
+    /// How many sockets one user may have in the root namespace, at this replica; 0 for any number. The connection of a further one is
+    /// ended, so that the client tries again, for as long as it takes: a CONNECT_ERROR would keep it away for good, and connections that nobody
+    /// knows yet to be broken count for as long as a client may be silent.
     pub connections_per_user_max: Bounded<0, 10_000_000>,
     /// Proxies whose `X-Forwarded-For` says from where a client comes. Their own addresses are not limited.
     pub trusted_proxies: Networks,

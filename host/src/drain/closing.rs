@@ -3,28 +3,23 @@
 //! A socket is ended at its connection, never by a packet of Socket.IO: a client that is told to disconnect stays away for good, one
 //! whose connection ends comes back by itself.
 
-use std::{
-    collections::{HashMap, HashSet},
-    time::Duration,
-};
+use std::{collections::HashSet, time::Duration};
 
-use socketioxide::{TransportType, socket::Sid};
+use socketioxide::socket::Sid;
 use tokio::time::{Instant, sleep};
 
 use super::{Drain, turns::Turns};
 use crate::{
     device::{DASHBOARD_NSP, DEVICE_NSP},
-    io::{SocketIo, SocketRef},
+    io::{BroadcastOperators, SocketRef},
     root,
-    shed::hang_up,
+    shed::{hang_up, is_sending},
 };
 
 /// Between two looks at those who have their turn.
 const LOOK: Duration = Duration::from_millis(20);
 /// So many looks in a row find no call before a socket is closed: one may be between the machine and the wire, seen by neither.
 const QUIET_LOOKS: u32 = 3;
-/// The same for a client that polls: what it was sent last waits for its next request.
-const QUIET_LOOKS_POLLING: u32 = 15;
 /// How long others may take to confirm that they know.
 const NOTED_MAX: Duration = Duration::from_secs(1);
 /// How long connections may take to end.
@@ -33,10 +28,9 @@ const END_MAX: Duration = Duration::from_millis(500);
 /// The namespaces that clients are in.
 const NAMESPACES: [&str; 3] = ["/", DEVICE_NSP, DASHBOARD_NSP];
 
-/// A client's sockets: one in each namespace that it is in, on one connection.
+/// A client: it has one socket in each namespace that it is in, all on one connection and by one id.
 struct Client {
     id: Sid,
-    sockets: Vec<SocketRef>,
     quiet: u32,
     is_hidden: bool,
 }
@@ -46,6 +40,7 @@ pub(super) struct Closing<'a> {
     drain: &'a Drain,
     is_alone: bool,
     began: Instant,
+    namespaces: Vec<BroadcastOperators>,
     /// Those whose turn is to come, the first one last.
     queue: Vec<Client>,
     turns: Turns,
@@ -63,6 +58,7 @@ impl<'a> Closing<'a> {
             drain,
             is_alone,
             began,
+            namespaces: NAMESPACES.iter().filter_map(|namespace| drain.io.of(*namespace)).collect(),
             queue: Vec::new(),
             turns: Turns::new(0, Duration::ZERO, 0),
             due: Vec::new(),
@@ -120,17 +116,30 @@ impl<'a> Closing<'a> {
     fn line_up(&mut self, mut clients: Vec<Client>) {
         let span = if self.is_alone { Duration::ZERO } else { self.drain.settings.close() };
         fastrand::shuffle(&mut clients);
-        clients.sort_by_cached_key(|client| client.sockets.iter().any(root::is_daemon));
+        clients.sort_by_cached_key(|client| self.sockets(client.id).any(|socket| root::is_daemon(&socket)));
         self.turns = Turns::new(clients.len(), span, fastrand::u64(..));
         self.queue = clients;
     }
 
     /// Who is connected and has no turn yet.
     fn arrived(&self) -> Vec<Client> {
-        let mut clients = connected(&self.drain.io);
-        clients.retain(|id, _| !self.closed.contains(id));
-        self.due.iter().for_each(|client| drop(clients.remove(&client.id)));
-        clients.into_iter().map(|(id, sockets)| Client { id, sockets, quiet: 0, is_hidden: false }).collect()
+        let mut ids = self.connected();
+        ids.retain(|id| !self.closed.contains(id));
+        for client in &self.due {
+            ids.remove(&client.id);
+        }
+        ids.into_iter().map(|id| Client { id, quiet: 0, is_hidden: false }).collect()
+    }
+
+    /// Everyone who is connected, to whatever namespace.
+    fn connected(&self) -> HashSet<Sid> {
+        let namespaces = NAMESPACES.iter().filter_map(|namespace| self.drain.io.of(*namespace));
+        namespaces.flat_map(BroadcastOperators::sockets).map(|socket| socket.id).collect()
+    }
+
+    /// A client's sockets as they are now: it may join and leave namespaces for as long as it is connected.
+    fn sockets(&self, id: Sid) -> impl Iterator<Item = SocketRef> {
+        self.namespaces.iter().filter_map(move |namespace| namespace.get_socket(id))
     }
 
     fn close_due(&mut self) {
@@ -157,42 +166,35 @@ impl<'a> Closing<'a> {
     fn is_quiet(&self, client: &mut Client, served: &HashSet<String>) -> bool {
         // Who is alone cannot have a daemon come back: calls that wait for one are not waited for.
         let has_calls = |socket: &SocketRef| root::open_calls(socket, self.is_alone) > 0;
-        let is_busy = served.contains(client.id.as_str()) || client.sockets.iter().any(has_calls);
-        client.quiet = if is_busy { 0 } else { client.quiet + 1 };
+        let sockets: Vec<_> = self.sockets(client.id).collect();
+        let is_busy = served.contains(client.id.as_str()) || sockets.iter().any(has_calls);
+        // A call has ended when its answer has left the machine, and that may have a long way to go on a slow line.
+        let is_sending = sockets.first().is_some_and(is_sending);
+        client.quiet = if is_busy || is_sending { 0 } else { client.quiet + 1 };
         // Servers of another kind find daemons by their rooms, and take one that is in none for gone, with the calls in flight to it: so
         // not before those have ended, or new ones follow each other for too long.
         if !client.is_hidden && (!is_busy || self.began.elapsed() >= self.drain.settings.deadline() / 2) {
-            client.sockets.iter().for_each(root::hide);
+            sockets.iter().for_each(root::hide);
             client.is_hidden = true;
             client.quiet = 0;
         }
-        let polls = client.sockets.iter().any(|socket| socket.transport_type() == TransportType::Polling);
-        client.quiet >= if polls { QUIET_LOOKS_POLLING } else { QUIET_LOOKS }
+        client.quiet >= QUIET_LOOKS
     }
 
     fn close(&mut self, client: Client) {
+        let sockets: Vec<_> = self.sockets(client.id).collect();
         if !self.is_over {
-            self.broken_off += client.sockets.iter().map(|socket| root::open_calls(socket, false)).sum::<usize>();
+            self.broken_off += sockets.iter().map(|socket| root::open_calls(socket, false)).sum::<usize>();
         }
-        client.sockets.iter().for_each(hang_up);
+        sockets.iter().for_each(hang_up);
         self.closed.insert(client.id);
     }
 
     /// Waits until those that were closed are gone.
     async fn ended(&self) {
         let since = Instant::now();
-        while since.elapsed() < END_MAX && !connected(&self.drain.io).is_empty() {
+        while since.elapsed() < END_MAX && !self.connected().is_empty() {
             sleep(LOOK).await;
         }
     }
-}
-
-/// Everyone who is connected, by connection.
-fn connected(io: &SocketIo) -> HashMap<Sid, Vec<SocketRef>> {
-    let mut clients: HashMap<_, Vec<_>> = HashMap::new();
-    for socket in NAMESPACES.iter().filter_map(|namespace| io.of(*namespace)).flat_map(|namespace| namespace.sockets())
-    {
-        clients.entry(socket.id).or_default().push(socket);
-    }
-    clients
 }

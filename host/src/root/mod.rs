@@ -23,6 +23,7 @@ use crate::{
     identity::{Handshake, Refusal, identify},
     io::{AckSender, SocketIo, SocketRef},
     rpc::Rpc,
+    shed::turn_away,
     telemetry::{EventKind, meters},
     wire::Incoming,
 };
@@ -45,6 +46,10 @@ pub(crate) fn mount(io: &SocketIo, verifier: Arc<Verifier>, rpc: Arc<Rpc>, users
                 Ok(())
             }
             Err(refusal) => {
+                if refusal == Refusal::TooMany {
+                    // One that counted too long, as a connection that nobody knows yet to be broken does, is gone in a while.
+                    turn_away(&socket);
+                }
                 metrics::counter!("pointwork_handshakes_refused_total", "reason" => refusal.label()).increment(1);
                 let reason = std::error::Error::source(&refusal).map(ToString::to_string);
                 tracing::debug!(socket = %socket.id, %refusal, reason, "connection refused");
