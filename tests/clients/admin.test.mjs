@@ -12,9 +12,9 @@ before(async () => (host = await startHost({ settings: { 'admin.token': TOKEN } 
 after(async () => await host.stop());
 
 /** The status of a request with exactly these headers. */
-async function status(path, headers) {
+async function status(path, headers, from = {}) {
   const { hostname, port } = new URL(host.admin);
-  const asked = request({ hostname, port, path, headers: { host: `${hostname}:${port}`, ...headers } }).end();
+  const asked = request({ hostname, port, path, headers: { host: `${hostname}:${port}`, ...headers }, ...from }).end();
   const [response] = await once(asked, 'response');
   response.resume();
   return response.statusCode;
@@ -38,6 +38,12 @@ test('one that comes by another name, from a page, or through a proxy needs it',
     assert.equal(await status('/v1/policies', headers), 401, JSON.stringify(headers));
     assert.equal(await status('/v1/policies', { ...headers, authorization: `Bearer ${TOKEN}` }), 200, JSON.stringify(headers));
   }
+});
+
+test('one that a sidecar passes on from its own loopback address needs it', async () => {
+  const sidecar = { localAddress: '127.0.0.6' };
+  assert.equal(await status('/v1/policies', {}, sidecar), 401);
+  assert.equal(await status('/v1/policies', { authorization: `Bearer ${TOKEN}` }, sidecar), 200);
 });
 
 test('a wrong token is refused, wherever it comes from', async () => {

@@ -1,7 +1,7 @@
 //! Who may use the admin API: whoever has the token or a certificate, and whoever is on this machine.
 
 use std::{
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::Arc,
 };
 
@@ -33,6 +33,17 @@ impl Operator {
     pub(crate) fn new(address: SocketAddr, line: Scissors) -> Self {
         Self { address, line }
     }
+
+    fn is_local(&self) -> bool {
+        self.line.local().is_some_and(|local| is_within(local, self.address.ip()))
+    }
+}
+
+/// Whether a connection is this machine's with itself: it leads to loopback, and comes from where a program's own do. The sidecars of
+/// meshes come from other loopback addresses, such as 127.0.0.6, to whatever address was asked for, and speak for anybody.
+fn is_within(local: IpAddr, peer: IpAddr) -> bool {
+    let peer = peer.to_canonical();
+    local.to_canonical().is_loopback() && (peer == Ipv4Addr::LOCALHOST || peer == Ipv6Addr::LOCALHOST)
 }
 
 pub(super) async fn check(
@@ -44,7 +55,7 @@ pub(super) async fn check(
     let is_in = match request.headers().get(AUTHORIZATION) {
         Some(_) => has_token(&admin, &request),
         None if operator.line.is_certified() => true,
-        None => operator.address.ip().to_canonical().is_loopback() && is_of_this_machine(&request),
+        None => operator.is_local() && is_of_this_machine(&request),
     };
     if is_in {
         return next.run(request).await;
@@ -75,5 +86,22 @@ fn has_token(admin: &Admin, request: &Request) -> bool {
             bool::from(token.as_slice().ct_eq(given.as_slice()))
         }
         _ => false,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_connection_from_loopback_to_loopback_is_this_machines_own() {
+        let within = |local: &str, peer: &str| is_within(local.parse().unwrap(), peer.parse().unwrap());
+        for (local, peer) in [("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("::ffff:127.0.0.1", "::ffff:127.0.0.1")] {
+            assert!(within(local, peer), "{local} {peer}");
+        }
+        for (local, peer) in [("10.0.0.5", "127.0.0.6"), ("127.0.0.1", "127.0.0.6"), ("10.0.0.5", "127.0.0.1")] {
+            assert!(!within(local, peer), "{local} {peer}");
+        }
     }
 }
