@@ -91,11 +91,17 @@ fn operate(client: &AdminClient, command: HostCommand) -> anyhow::Result<String>
 fn serve(config: Config) -> anyhow::Result<()> {
     telemetry::start_log(&config.log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         let metrics = Metrics::start()?;
         server::run(config, metrics, announce).await
-    })
+    });
+    // Dropped, it would wait for as long as it takes for what a thread is doing: a name that is looked up, a policy that is compiled.
+    runtime.shutdown_timeout(BLOCKING_MAX);
+    served
 }
+
+/// How long work that blocks a thread is waited for at the end. Nothing that has to be kept is among it.
+const BLOCKING_MAX: Duration = Duration::from_secs(1);
 
 /// One line of JSON on standard output, for whoever started the host and waits for it.
 fn announce(listening: &Listening) {
