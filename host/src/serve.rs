@@ -34,7 +34,7 @@ use tokio::{
 };
 
 use crate::{
-    admission::{Admission, TooMany},
+    admission::{Admission, OriginPlace, TooMany},
     line::{Line, Lines, Scissors},
 };
 
@@ -93,15 +93,17 @@ async fn converse<T: Clone + Send + Sync + 'static>(
     let (has_asked, admission, first_head) = (AtomicBool::new(false), door.admission.clone(), door.patience.first_head);
     let service = service_fn(|request: Request<Incoming>| {
         has_asked.store(true, Ordering::Relaxed);
-        let answer = door.enter(request).map(|mut request| {
+        let answer = door.enter(request).map(|(mut request, upgrade)| {
             request.extensions_mut().insert(ConnectInfo(info.clone()));
-            app.call(request)
+            (app.call(request), upgrade)
         });
         async move {
-            match answer {
-                Ok(answer) => answer.await,
-                Err(TooMany) => Ok(StatusCode::SERVICE_UNAVAILABLE.into_response()),
+            let Ok((answer, upgrade)) = answer else { return Ok(StatusCode::SERVICE_UNAVAILABLE.into_response()) };
+            let answer = answer.await;
+            if let (Ok(response), Some(upgrade)) = (&answer, upgrade) {
+                upgrade.answered(response.status());
             }
+            answer
         }
     });
     let mut connection = pin!(http.serve_connection(TokioIo::new(line), service).with_upgrades());
@@ -140,18 +142,33 @@ struct Door {
 }
 
 impl Door {
-    fn enter(&self, request: Request<Incoming>) -> Result<Request, TooMany> {
+    fn enter(&self, request: Request<Incoming>) -> Result<(Request, Option<Upgrade>), TooMany> {
         let headers = request.headers();
         // A WebSocket has its connection for itself, through a proxy, too. Polls share theirs, and say nothing of how many clients
         // there are.
-        if headers.contains_key(UPGRADE)
-            && let Some(place) = self.admission.admit_forwarded(self.peer.ip(), headers)?
-        {
-            self.line.hold(place);
-        }
+        let place =
+            if headers.contains_key(UPGRADE) { self.admission.admit_forwarded(self.peer.ip(), headers)? } else { None };
+        let upgrade = place.map(|place| Upgrade { line: self.line.clone(), place });
         let body_max = self.patience.body;
-        Ok(request
-            .map(|body| if body.is_end_stream() { Body::empty() } else { Body::new(Timely::new(body, body_max)) }))
+        let request = request
+            .map(|body| if body.is_end_stream() { Body::empty() } else { Body::new(Timely::new(body, body_max)) });
+        Ok((request, upgrade))
+    }
+}
+
+/// A client of a proxy that asks for a WebSocket.
+struct Upgrade {
+    line: Scissors,
+    place: OriginPlace,
+}
+
+impl Upgrade {
+    /// Its place is kept for as long as the WebSocket lasts. One that was refused leaves the connection to the proxy, which keeps it for
+    /// others.
+    fn answered(self, status: StatusCode) {
+        if status == StatusCode::SWITCHING_PROTOCOLS {
+            self.line.hold(self.place);
+        }
     }
 }
 

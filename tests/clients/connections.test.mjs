@@ -5,7 +5,7 @@ import { connect as tcp } from 'node:net';
 import { after, afterEach, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startHost } from './host.mjs';
-import { TRANSPORTS, closeSockets, connect, newUser, refusal } from './sockets.mjs';
+import { TRANSPORTS, closeSockets, collect, connect, newUser, open } from './sockets.mjs';
 import { until, within } from './waiting.mjs';
 
 let host;
@@ -99,27 +99,45 @@ test('behind a trusted proxy each of its clients has its own', async () => {
   });
 });
 
+test('a client whose upgrade failed has its place back, though the proxy keeps the connection', async () => {
+  await start({ connections_per_ip_max: 1, trusted_proxies: '127.0.0.0/30' });
+  const from = 'X-Forwarded-For: 203.0.113.1\r\n';
+  const kept = bare();
+  kept.wire.write(upgrade(from).replace('transport=websocket', 'transport=none'));
+  await until(() => kept.text.startsWith('HTTP/1.1 400 '), undefined, () => `a refusal, not ${kept.text}`);
+  const again = bare();
+  again.wire.write(upgrade(from));
+  await until(() => again.text !== '');
+  assert.match(again.text, /^HTTP\/1.1 101 /);
+  assert.equal(kept.isClosed, false);
+});
+
 for (const transport of TRANSPORTS) {
-  test(`a user has so many sockets over ${transport}, whatever ends them`, async () => {
+  test(`a user has so many sockets over ${transport}, and a further one comes back until there is room`, async () => {
     await start({ connections_per_user_max: 2 });
     const user = newUser();
     const first = await connect(host, { user, transport });
     const second = await connect(host, { user, transport });
-    assert.equal(await refusal(host, { user, transport }), 'Too many connections');
-    assert.equal(await refused('user'), 1);
+    const errors = [];
+    const waiting = () => {
+      const socket = open(host, { user, transport, reconnection: true, reconnectionDelay: 20, reconnectionDelayMax: 20 });
+      errors.push(collect(socket, 'connect_error'));
+      return socket;
+    };
+    const third = waiting();
+    await until(async () => (await refused('user')) >= 3, undefined, 'several attempts');
+    assert.equal(third.connected, false);
     await connect(host, { user: newUser(), transport });
     first.disconnect();
+    await until(() => third.connected, undefined, 'the third');
+    // One that is refused by a packet stays away for good.
+    const fourth = waiting();
+    const before = await refused('user');
+    await until(async () => (await refused('user')) > before, undefined, 'an attempt');
     second.io.engine.close();
-    const back = async () => {
-      try {
-        return await connect(host, { user, transport });
-      } catch (error) {
-        assert.equal(error.message, 'Too many connections');
-      }
-    };
-    await until(back);
-    await until(back);
-    assert.equal(await refusal(host, { user, transport }), 'Too many connections');
+    await until(() => fourth.connected, undefined, 'the fourth');
+    assert.ok(third.connected);
+    assert.deepEqual(errors.flat(2).filter(({ message }) => message === 'Too many connections'), []);
   });
 }
 

@@ -21,11 +21,16 @@ use crate::config::{ListenConfig, Networks};
 
 /// How many connections the admin listener has at the most.
 const ADMIN_MAX: usize = 256;
+/// And from one address, so that nobody shuts out the others: operators, scrapes, probes. Whoever is on this machine has all of them.
+const ADMIN_PER_IP_MAX: usize = 32;
 /// Files that the rest of the host may need: Redis, policies, records, the admin listener's connections.
 const OTHER_FILES: u64 = 256 + ADMIN_MAX as u64;
 
 /// From where a connection comes: an IPv4 address, or the network of an IPv6 one, for whoever has one of those has 2^64.
 type Origin = IpAddr;
+
+/// A place among those of one origin.
+pub(crate) type OriginPlace = Place<Origin>;
 
 fn origin(address: IpAddr) -> Origin {
     match address.to_canonical() {
@@ -42,6 +47,8 @@ struct Rules {
     max: usize,
     open: AtomicUsize,
     by_origin: Arc<Tally<Origin>>,
+    /// Connections of this machine with itself are not counted by origin.
+    spares_loopback: bool,
     trusted: Networks,
     gauge: metrics::Gauge,
     too_many: metrics::Counter,
@@ -54,23 +61,26 @@ impl Admission {
     pub(crate) fn of_clients(listen: &ListenConfig) -> Self {
         let max = connections_max(listen.connections_max.as_usize());
         let per_ip = listen.connections_per_ip_max.as_usize();
-        Self::new("clients", max, per_ip, listen.trusted_proxies.clone(), "total")
+        Self::new("clients", max, per_ip, listen.trusted_proxies.clone(), ["total", "ip"])
     }
 
     /// The admin listener's.
     pub(crate) fn of_operators() -> Self {
-        Self::new("admin", ADMIN_MAX, 0, Networks::default(), "admin")
+        Self::new("admin", ADMIN_MAX, ADMIN_PER_IP_MAX, Networks::default(), ["admin", "admin"])
     }
 
-    fn new(listener: &'static str, max: usize, per_ip: usize, trusted: Networks, reason: &'static str) -> Self {
+    /// `reasons`: as what refusals are counted, for all and for one origin.
+    fn new(listener: &'static str, max: usize, per_ip: usize, trusted: Networks, reasons: [&'static str; 2]) -> Self {
+        let [too_many, too_many_of_one] = reasons.map(refusals);
         Self(Arc::new(Rules {
             max,
             open: AtomicUsize::new(0),
             by_origin: Arc::new(Tally::new(per_ip)),
+            spares_loopback: listener == "admin",
             trusted,
             gauge: metrics::gauge!("pointwork_connections", "listener" => listener),
-            too_many: refusals(reason),
-            too_many_of_one: refusals("ip"),
+            too_many,
+            too_many_of_one,
             late: refusals("late"),
         }))
     }
@@ -83,7 +93,8 @@ impl Admission {
             rules.too_many.increment(1);
             return None;
         }
-        let is_limited = rules.by_origin.is_limited() && !rules.trusted.hold(address);
+        let is_spared = rules.spares_loopback && address.to_canonical().is_loopback();
+        let is_limited = rules.by_origin.is_limited() && !is_spared && !rules.trusted.hold(address);
         let place = if is_limited { Some(Box::new(self.place_of(address)?)) } else { None };
         rules.open.fetch_add(1, Ordering::Relaxed);
         rules.gauge.increment(1);
@@ -95,7 +106,7 @@ impl Admission {
         self.0.late.increment(1);
     }
 
-    fn place_of(&self, address: IpAddr) -> Option<Place<Origin>> {
+    fn place_of(&self, address: IpAddr) -> Option<OriginPlace> {
         let place = self.0.by_origin.take(origin(address));
         if place.is_none() {
             self.0.too_many_of_one.increment(1);
@@ -105,7 +116,7 @@ impl Admission {
 
     /// A place for the client that a trusted proxy at `peer` speaks for. An error when it has too many, which is counted;
     /// `None` when there is nothing to count.
-    pub(crate) fn admit_forwarded(&self, peer: IpAddr, headers: &HeaderMap) -> Result<Option<Place<Origin>>, TooMany> {
+    pub(crate) fn admit_forwarded(&self, peer: IpAddr, headers: &HeaderMap) -> Result<Option<OriginPlace>, TooMany> {
         let rules = &self.0;
         if !rules.by_origin.is_limited() || rules.trusted.is_empty() || !rules.trusted.hold(peer) {
             return Ok(None);
@@ -124,7 +135,7 @@ pub(crate) struct TooMany;
 /// What a connection holds for as long as it lasts.
 pub(crate) struct Admitted {
     admission: Admission,
-    _place: Option<Box<Place<Origin>>>,
+    _place: Option<Box<OriginPlace>>,
 }
 
 impl Drop for Admitted {
@@ -187,7 +198,7 @@ mod tests {
     use super::*;
 
     fn admission(max: usize, per_ip: usize, trusted: &str) -> Admission {
-        Admission::new("test", max, per_ip, serde_json::from_str(trusted).unwrap(), "total")
+        Admission::new("test", max, per_ip, serde_json::from_str(trusted).unwrap(), ["total", "ip"])
     }
 
     fn ip(text: &str) -> IpAddr {
@@ -223,6 +234,16 @@ mod tests {
         assert!(door.admit(ip("2001:db8::2")).is_none() && door.admit(ip("2001:db8:0:1::2")).is_some());
         drop((two, of_network));
         assert_eq!(door.0.by_origin.len(), 0, "nothing is kept of who is gone");
+    }
+
+    #[test]
+    fn no_address_shuts_others_out_of_the_admin_listener() {
+        let door = Admission::of_operators();
+        let scanner: Vec<_> = (0..ADMIN_MAX).map_while(|_| door.admit(ip("10.0.0.1"))).collect();
+        assert_eq!(scanner.len(), ADMIN_PER_IP_MAX);
+        assert!(door.admit(ip("10.0.0.2")).is_some());
+        let own: Vec<_> = (0..ADMIN_MAX).map_while(|_| door.admit(ip("::ffff:127.0.0.1"))).collect();
+        assert_eq!(own.len(), ADMIN_MAX - ADMIN_PER_IP_MAX, "this machine has all that is left");
     }
 
     #[test]
