@@ -100,7 +100,8 @@ async function slowLine(host) {
   let isHeld = false;
   const server = createServer((near) => {
     const far = tcp(Number(port), hostname);
-    for (const wire of [near, far]) wire.on('error', () => {});
+    near.on('error', () => far.destroy());
+    far.on('error', () => near.destroy());
     near.pipe(far);
     if (!isHeld) far.pipe(near);
     pairs.push({ near, far });
