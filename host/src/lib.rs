@@ -26,7 +26,7 @@ pub mod identity;
 pub mod io;
 mod line;
 mod lock;
-mod memory;
+pub mod memory;
 pub mod policies;
 pub mod policy_check;
 pub mod policy_dir;

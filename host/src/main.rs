@@ -11,7 +11,7 @@ use pointwork::{
     admin_client::AdminClient,
     cli::{Cli, Command, FileCommand, HostCommand, PolicyCommand},
     config::{self, Config},
-    exp, policy_check, policy_record, policy_replay, policy_rollout, policy_simulate, policy_test,
+    exp, memory, policy_check, policy_record, policy_replay, policy_rollout, policy_simulate, policy_test,
     server::{self, Listening},
     telemetry::{self, Metrics},
     token,
@@ -89,6 +89,7 @@ fn operate(client: &AdminClient, command: HostCommand) -> anyhow::Result<String>
 }
 
 fn serve(config: Config) -> anyhow::Result<()> {
+    memory::keep_large_blocks_apart();
     telemetry::start_log(&config.log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let served = runtime.block_on(async {

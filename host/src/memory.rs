@@ -1,4 +1,7 @@
-//! Gives memory back to the system when many clients have come or gone.
+//! Gives memory back to the system: large blocks at once, small ones when many clients have come or gone.
+//!
+//! A connection to Redis has queues of some megabytes. When glibc has seen such a block freed it takes the next ones from among the
+//! small ones, where what is given back leaves holes: after some reconnects the process is larger by two or three sets of them.
 //!
 //! glibc keeps what was freed between blocks that are in use, and a storm of connections leaves much of that: what each
 //! handshake took for a moment, and after the storm nearly all of it. Trimming returns whole pages.
@@ -13,6 +16,21 @@ use crate::io::{SocketIo, connected};
 const LOOK: Duration = Duration::from_secs(5);
 /// So many sockets more or fewer than at the last trimming are worth another one: it takes a few milliseconds of one thread.
 const WORTH_SOCKETS: usize = 500;
+
+/// Blocks from this size on, in bytes, go back to the system when they are freed. Above what most messages take: it costs page faults.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const LARGE_BYTES: libc::c_int = 512 << 10;
+
+/// Has large blocks kept apart from small ones. Called once, before there are threads.
+pub fn keep_large_blocks_apart() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        #[expect(unsafe_code, reason = "a call into the C library that takes two numbers")]
+        // SAFETY: mallopt changes how later allocations are made, and nothing of those that are there.
+        let is_set = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE_BYTES) };
+        debug_assert_eq!(is_set, 1);
+    }
+}
 
 /// Trims for as long as the runtime lives, each time when the number of sockets has changed and come to rest.
 pub(crate) fn keep_trimmed(io: SocketIo) {
