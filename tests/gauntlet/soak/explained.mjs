@@ -2,6 +2,7 @@
 
 const DISCONNECTED = 'RPC target disconnected';
 const UNREACHABLE = 'RPC target unreachable';
+const UNAVAILABLE = 'RPC method not available';
 
 /** What a call may be told, by the trouble that its path was touched by. */
 const CALL_ERRORS = {
@@ -19,8 +20,11 @@ const CALL_ERRORS = {
   trap: [],
 };
 
+/** A daemon that polls stays with its replica, and is away for as long as that one's restart takes: on a busy machine longer than the grace. */
+const POLLING_ERRORS = { kill: [UNAVAILABLE], term: [UNAVAILABLE] };
+
 /** A visitor's daemon does not come back: its caller is told so after the grace. */
-const VISIT_ERRORS = [DISCONNECTED, UNREACHABLE, 'RPC method not available'];
+const VISIT_ERRORS = [DISCONNECTED, UNREACHABLE, UNAVAILABLE];
 
 /** Troubles by which a caller's own connection can end. */
 const LOSES_CONNECTIONS = ['kill', 'term', 'cut'];
@@ -65,7 +69,8 @@ export function isCallExplained(timeline, { outcome, error, startedAt, endedAt, 
     return touching.some(({ kind }) => LOSES_CONNECTIONS.includes(kind) || (kind === 'stop' && (isVisit || party?.isPolling)));
   }
   if (outcome !== 'failed') return false;
-  return touching.some(({ kind }) => (isVisit ? VISIT_ERRORS : CALL_ERRORS[kind]).includes(error));
+  const polling = (kind) => (party?.isPolling && POLLING_ERRORS[kind]) || [];
+  return touching.some(({ kind }) => (isVisit ? VISIT_ERRORS : [...CALL_ERRORS[kind], ...polling(kind)]).includes(error));
 }
 
 /** Whether a trouble has to do with a call that went between these replicas, the caller's first. */
