@@ -10,11 +10,8 @@ const WARM_UP_MS = 300_000;
 /** A shorter run shows what memory does, and is not judged by it. */
 const JUDGED_FROM_MINUTES = 15;
 
-/**
- * A replica may grow by so much: each connection to Redis takes 11 MiB for what it is subscribed to, at once, and the allocator may keep those of
- * the one before; and something for the former generations of four slots.
- */
-const GROWTH_MAX_MIB = 14;
+/** A replica may grow by so much: what an allocator scatters, and the former generations of four slots. */
+const GROWTH_MAX_MIB = 5;
 /** Policies are read and compiled on threads that come and go. */
 const THREADS_GROWTH_MAX = 4;
 const FILES_GROWTH_MAX = 4;
