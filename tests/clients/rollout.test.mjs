@@ -182,6 +182,17 @@ describe('policies of a cluster', () => {
     await noneFailed();
   });
 
+  /** Those that live serve another policy than before; the third, which was killed, catches up before it is ready. */
+  const othersSwitch = async (before, victim) => {
+    await until(async () => (await digestAt(0)) !== before, 20_000, 'the switch of those that live');
+    const digest = await digestAt(0);
+    await converged(fleet.replicas.slice(0, 2), 'target', digest);
+    await victim.start();
+    assert.equal(await digestAt(2), digest, 'it is ready, and serves the same');
+    await converged(fleet.replicas, 'target', digest);
+    await noneFailed();
+  };
+
   test('a replica that is killed between prepared and switch holds nobody up, and catches up before it is ready', async () => {
     const before = await digestAt(0);
     const victim = fleet.replicas[2];
@@ -195,13 +206,7 @@ describe('policies of a cluster', () => {
     await until(isPrepared, 20_000, 'the other two to be prepared');
     await victim.kill();
     victim.isStopped = false;
-    await until(async () => (await digestAt(0)) !== before, 20_000, 'the switch of those that live');
-    const digest = await digestAt(0);
-    await converged(fleet.replicas.slice(0, 2), 'target', digest);
-    await victim.start();
-    assert.equal(await digestAt(2), digest, 'it is ready, and serves the same');
-    await converged(fleet.replicas, 'target', digest);
-    await noneFailed();
+    await othersSwitch(before, victim);
   });
 
   test('one that has prepared is killed before the switch: the others switch', async () => {
@@ -216,13 +221,7 @@ describe('policies of a cluster', () => {
     await victim.kill();
     assert.equal(await digestAt(0), before, 'nobody has switched');
     late.cont();
-    await until(async () => (await digestAt(0)) !== before, 20_000, 'the switch of those that live');
-    const digest = await digestAt(0);
-    await converged(fleet.replicas.slice(0, 2), 'target', digest);
-    await victim.start();
-    assert.equal(await digestAt(2), digest, 'it is ready, and serves the same');
-    await converged(fleet.replicas, 'target', digest);
-    await noneFailed();
+    await othersSwitch(before, victim);
   });
 
   test('a policy that traps for one device in a thousand is taken back on every replica, and no device is refused for it', async () => {

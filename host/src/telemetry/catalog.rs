@@ -5,7 +5,7 @@
 //! the source that are not here.
 
 use self::Kind::{Counter, Gauge, Histogram};
-use super::OTHER;
+use super::{EventKind, OTHER};
 
 /// What a metric's values do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,21 +110,7 @@ pub(super) const CATALOG: &[Metric] = &[
     metric(
         Counter,
         "websocket_events_total",
-        &[(
-            "event_type",
-            &[
-                "rpc-register",
-                "rpc-unregister",
-                "rpc-call",
-                "rpc-result",
-                "rpc-resumed",
-                "ping",
-                "session-alive",
-                "session-end",
-                "machine-alive",
-                "other",
-            ],
-        )],
+        &[("event_type", &EventKind::NAMES)],
         "Events of clients of the root namespace.",
     ),
     metric(Gauge, "pointwork_connections", &[LISTENERS], "Open connections."),

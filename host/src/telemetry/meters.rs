@@ -29,7 +29,7 @@ pub(crate) enum EventKind {
 
 impl EventKind {
     /// In the order of the kinds.
-    const NAMES: [&'static str; 10] = [
+    pub(super) const NAMES: [&'static str; 10] = [
         "rpc-register",
         "rpc-unregister",
         "rpc-call",
