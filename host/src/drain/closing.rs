@@ -35,6 +35,16 @@ struct Client {
     is_hidden: bool,
 }
 
+/// What came of it.
+pub(super) struct Closed {
+    /// Clients that were closed.
+    pub(super) sockets: usize,
+    /// Calls that had begun, since the start of the replica, by the time at which none were waited for any more.
+    pub(super) calls_begun: u64,
+    /// Calls that were not waited for to their end.
+    pub(super) calls_broken_off: usize,
+}
+
 /// The sockets on their way out.
 pub(super) struct Closing<'a> {
     drain: &'a Drain,
@@ -48,6 +58,8 @@ pub(super) struct Closing<'a> {
     due: Vec<Client>,
     closed: HashSet<Sid>,
     broken_off: usize,
+    /// At the deadline.
+    begun: Option<u64>,
     is_over: bool,
 }
 
@@ -64,12 +76,13 @@ impl<'a> Closing<'a> {
             due: Vec::new(),
             closed: HashSet::new(),
             broken_off: 0,
+            begun: None,
             is_over: false,
         }
     }
 
-    /// How many sockets were closed, and how many calls broken off.
-    pub(super) async fn run(mut self) -> (usize, usize) {
+    /// Closes them all; done when they are gone, or do not go.
+    pub(super) async fn run(mut self) -> Closed {
         let settings = &self.drain.settings;
         let end = self.began + settings.deadline() + settings.close() + END_MAX;
         // Before the first turn: those whose turn came meanwhile would be closed all at once.
@@ -97,12 +110,14 @@ impl<'a> Closing<'a> {
             sleep(LOOK).await;
         }
         self.ended().await;
-        (self.closed.len(), self.broken_off)
+        let calls_begun = self.begun.unwrap_or_else(|| self.drain.calls_begun());
+        Closed { sockets: self.closed.len(), calls_begun, calls_broken_off: self.broken_off }
     }
 
     /// The deadline: calls are waited for no longer.
     fn give_up(&mut self) {
         self.is_over = true;
+        self.begun = Some(self.drain.calls_begun());
         if self.queue.is_empty() && self.due.is_empty() {
             return;
         }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use tokio::time::sleep;
 
-use self::closing::Closing;
+use self::closing::{Closed, Closing};
 pub(crate) use self::phase::{Phase, refuse_new};
 use crate::{cluster::Replicas, config::DrainConfig, io::SocketIo, rpc::Rpc};
 
@@ -31,7 +31,7 @@ pub(crate) struct Drain {
 pub(crate) struct Left {
     /// Connections that were closed.
     pub(crate) sockets_closed: usize,
-    /// Calls that were open when it began, and ended.
+    /// Calls that ended between the signal and the deadline, whenever they came.
     pub(crate) calls_finished: usize,
     /// Calls that had not ended by the deadline.
     pub(crate) calls_broken_off: usize,
@@ -41,7 +41,7 @@ impl Drain {
     /// Leaves; done when no socket is left, or those that are left do not end.
     pub(crate) async fn run(&self) -> Left {
         self.phase.settles();
-        let calls = self.open_calls();
+        let (open, begun) = (self.open_calls(), self.calls_begun());
         let is_alone = self.is_alone();
         if !is_alone {
             sleep(self.settings.settle()).await;
@@ -51,8 +51,11 @@ impl Drain {
             self.replicas.leaving();
         }
         self.rpc.draining(0, true);
-        let (sockets_closed, calls_broken_off) = Closing::new(self, is_alone).run().await;
-        Left { sockets_closed, calls_finished: calls.saturating_sub(calls_broken_off), calls_broken_off }
+        let Closed { sockets: sockets_closed, calls_begun, calls_broken_off } =
+            Closing::new(self, is_alone).run().await;
+        let came = usize::try_from(calls_begun.saturating_sub(begun)).unwrap_or(usize::MAX);
+        let calls_finished = open.saturating_add(came).saturating_sub(calls_broken_off);
+        Left { sockets_closed, calls_finished, calls_broken_off }
     }
 
     /// Whether there is nowhere to go for anybody.
@@ -64,5 +67,10 @@ impl Drain {
     /// Calls of this replica's callers, and those of others to its daemons.
     fn open_calls(&self) -> usize {
         self.rpc.open_calls() + self.replicas.cluster().serving()
+    }
+
+    /// How many of those there were since the start.
+    fn calls_begun(&self) -> u64 {
+        self.rpc.calls_taken() + self.replicas.cluster().served()
     }
 }

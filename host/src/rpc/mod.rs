@@ -18,7 +18,10 @@ mod shard;
 
 use std::{
     hash::{BuildHasher, RandomState},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -101,6 +104,7 @@ pub struct Rpc {
     lookups: Lookups,
     /// Turns of lookups.
     looking: Semaphore,
+    taken: AtomicU64,
     started: Instant,
 }
 
@@ -128,6 +132,7 @@ impl Rpc {
             lookup: settings.lookup,
             lookups: Mutex::default(),
             looking: Semaphore::new(lookup::LOOKS_MAX),
+            taken: AtomicU64::new(0),
             started: Instant::now(),
         });
         (0..SHARDS).for_each(|index| shard::keep_time(&rpc, index));
@@ -230,6 +235,7 @@ impl Rpc {
             let call = shard.switchboard.handle_call(socket_id(socket.id), method, bytes, timeout, now)?;
             if let Some(held) = held.take() {
                 shard.held.insert(call, held);
+                self.taken.fetch_add(1, Ordering::Relaxed);
             }
             Ok::<_, CallRefused>(())
         });

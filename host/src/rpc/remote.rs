@@ -1,6 +1,6 @@
 //! The daemons of other replicas, as the book tells of them.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 use pointwork_core::{BookCommand, SocketId, decision::Traits, room};
 
@@ -52,6 +52,11 @@ impl Rpc {
     /// How many calls of this replica's own callers are open.
     pub(crate) fn open_calls(&self) -> usize {
         self.shards.iter().map(|shard| shard.peek(|state| state.held.len())).sum()
+    }
+
+    /// How many calls of this replica's own callers were taken on since it started.
+    pub(crate) fn calls_taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
     }
 
     /// Something became known of a daemon of another replica; `owner` knows whose it is.

@@ -210,6 +210,12 @@ impl Cluster {
         self.0.shared().map_or(0, |shared| shared.served.count())
     }
 
+    /// How many such requests there were since this one started.
+    #[must_use]
+    pub fn served(&self) -> u64 {
+        self.0.shared().map_or(0, |shared| shared.served.begun())
+    }
+
     /// What this replica shares of a namespace.
     #[must_use]
     pub fn namespace(&self, path: &str) -> Arc<Namespace> {

@@ -8,6 +8,7 @@
 //! of another kind cannot be asked, and requests to them fail.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rmpv::Value;
@@ -27,37 +28,46 @@ const IDS_MAX: usize = 4_096;
 
 /// The requests of other servers whose acks are awaited here, each with the rooms that it is for.
 #[derive(Debug, Default)]
-pub(crate) struct Served(Arc<Mutex<HashMap<String, Vec<String>>>>);
+pub(crate) struct Served {
+    open: Arc<Mutex<HashMap<String, Vec<String>>>>,
+    begun: AtomicU64,
+}
 
 /// A request that is being served, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Serving {
     id: String,
-    served: Arc<Mutex<HashMap<String, Vec<String>>>>,
+    open: Arc<Mutex<HashMap<String, Vec<String>>>>,
 }
 
 impl Served {
     pub(crate) fn begin(&self, id: &str, rooms: Vec<String>) -> Serving {
-        lock(&self.0).insert(id.to_owned(), rooms);
-        Serving { id: id.to_owned(), served: self.0.clone() }
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        lock(&self.open).insert(id.to_owned(), rooms);
+        Serving { id: id.to_owned(), open: self.open.clone() }
     }
 
     pub(crate) fn count(&self) -> usize {
-        lock(&self.0).len()
+        lock(&self.open).len()
+    }
+
+    /// How many there were ever.
+    pub(crate) fn begun(&self) -> u64 {
+        self.begun.load(Ordering::Relaxed)
     }
 
     pub(crate) fn rooms(&self) -> HashSet<String> {
-        lock(&self.0).values().flatten().cloned().collect()
+        lock(&self.open).values().flatten().cloned().collect()
     }
 
     fn has(&self, id: &str) -> bool {
-        lock(&self.0).contains_key(id)
+        lock(&self.open).contains_key(id)
     }
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        lock(&self.served).remove(&self.id);
+        lock(&self.open).remove(&self.id);
     }
 }
 
