@@ -13,8 +13,8 @@ const RESULT = 'x'.repeat(64 * 1024);
 
 let host;
 before(async () => {
-  const settings = { 'listen.max_buffer_packets': 64, 'rpc.calls_per_user_max': 32, 'listen.ping_interval_ms': 2000, 'listen.ping_timeout_ms': 2000 };
-  host = await startHost({ settings });
+  // Who does not read answers no ping either: it is to be the full buffer that cuts it off, however long that takes to fill.
+  host = await startHost({ settings: { 'listen.max_buffer_packets': 64, 'rpc.calls_per_user_max': 32 } });
 });
 after(async () => {
   closeSockets();
@@ -29,7 +29,7 @@ function frame(text) {
 }
 
 /** A connected Socket.IO client on a bare TCP connection, which is not read from once it has sent `last` and is returned. */
-async function mute(user, ...last) {
+async function mute(host, user, ...last) {
   const { hostname, port } = new URL(host.url);
   const wire = tcp(Number(port), hostname);
   wire.on('error', () => {}); // the host cuts it off
@@ -53,7 +53,7 @@ const metric = async (name, labels = '') => {
   return [...samples].filter(([, found = '']) => found.includes(labels)).reduce((sum, [, , value]) => sum + Number(value), 0);
 };
 const answers = () => metric('rpc_calls_total', 'result="success"');
-const sockets = async () => (await (await fetch(`${host.admin}/health`)).json()).sockets;
+const sockets = async (host) => (await (await fetch(`${host.admin}/health`)).json()).sockets;
 
 /** Calls and leaves the answers unread until the host has had enough: it had cut off `before` clients. */
 async function leaveUnread(before, callOnce) {
@@ -71,32 +71,41 @@ test('a client that does not read its answers is disconnected, others are served
   const user = newUser();
   await daemon(host, { user, methods: ['m'], handler: () => RESULT });
   const other = await connect(host, { user });
-  const slow = await mute(user);
-  assert.equal(await sockets(), 3);
+  const slow = await mute(host, user);
+  assert.equal(await sockets(host), 3);
   let id = 0;
   await leaveUnread(0, () => slow.write(frame(`42${(id += 1)}["rpc-call",{"method":"m"}]`)));
   assert.deepEqual(await within(call(other, 'm', 0)), succeeded(RESULT));
-  await until(async () => (await sockets()) === 2);
+  await until(async () => (await sockets(host)) === 2);
   assert.deepEqual(await within(call(other, 'm', 0)), succeeded(RESULT));
   assert.equal(await metric('pointwork_slow_consumers_total'), 1, 'it is counted once');
   slow.destroy();
 });
 
 test('a daemon that stops reading in the midst of a packet is gone with its ping timeout', async () => {
+  const impatient = await startHost({ settings: { 'listen.ping_interval_ms': 2000, 'listen.ping_timeout_ms': 2000 } });
+  try {
+    await stopReading(impatient);
+  } finally {
+    await impatient.stop();
+  }
+});
+
+async function stopReading(host) {
   const user = newUser();
   const caller = await connect(host, { user });
-  const before = await sockets();
-  const daemon = await mute(user, '42["rpc-register",{"method":"m"}]');
+  const before = await sockets(host);
+  const daemon = await mute(host, user, '42["rpc-register",{"method":"m"}]');
   // Not enough packets to fill its buffer, and more bytes than the kernel takes.
   const packet = JSON.stringify({ rooms: [`user:${user}`], event: 'update', args: ['x'.repeat(512 * 1024)] });
   for (let sent = 0; sent < 40; sent += 1) {
     await fetch(`${host.admin}/v1/emit`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: packet });
   }
   const answer = call(caller, 'm', 0, 30_000);
-  await until(async () => (await sockets()) === before);
+  await until(async () => (await sockets(host)) === before);
   assert.deepEqual(await answer, failed('RPC target disconnected'));
   daemon.destroy();
-});
+}
 
 for (const transports of [['websocket'], ['polling', 'websocket']]) {
   test(`a client that is cut off comes back by itself (${transports.join(', then ')})`, async () => {
