@@ -13,8 +13,8 @@ use pointwork_policy::{
 
 use crate::config::PolicyJson;
 
-/// Loads each file as a host would, with the configuration that lies beside it, and tells what it is or why it would be
-/// refused; the flag is false when one of them would. `slot`: the one that all of them are meant for.
+/// Loads each file as a host would, with the configuration that lies beside it or, without one, with `{}`, and tells what it is or
+/// why it would be refused; the flag is false when one of them would. `slot`: the one that all of them are meant for.
 ///
 /// # Errors
 /// When the engine cannot start on this machine.
@@ -40,18 +40,19 @@ fn check_file(engine: &Engine, file: &Path, slot: Option<SlotName>) -> anyhow::R
     let found = inspection.slot;
     ensure!(slot.is_none_or(|slot| slot == found), "is for the slot {found}");
     let beside = file.with_extension("json");
-    if beside.exists() {
-        let named = || beside.display().to_string();
-        let config =
-            serde_json::from_slice::<PolicyJson>(&fs::read(&beside).with_context(named)?).with_context(named)?;
-        match found {
-            SlotName::Target => load::<Target>(engine, &module, &config),
-            SlotName::Grace => load::<Grace>(engine, &module, &config),
-            SlotName::Presence => load::<Presence>(engine, &module, &config),
-            SlotName::Settle => load::<Settle>(engine, &module, &config),
-        }
-        .with_context(named)?;
+    let (config, named) = if beside.exists() {
+        let named = beside.display().to_string();
+        (serde_json::from_slice(&fs::read(&beside).context(named.clone())?).context(named.clone())?, named)
+    } else {
+        (PolicyJson::default(), format!("without {}, with the configuration {{}}", beside.display()))
+    };
+    match found {
+        SlotName::Target => load::<Target>(engine, &module, &config),
+        SlotName::Grace => load::<Grace>(engine, &module, &config),
+        SlotName::Presence => load::<Presence>(engine, &module, &config),
+        SlotName::Settle => load::<Settle>(engine, &module, &config),
     }
+    .context(named)?;
     Ok(inspection)
 }
 

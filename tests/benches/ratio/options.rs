@@ -106,8 +106,6 @@ pub(crate) struct Amounts {
     pub(crate) events: usize,
     pub(crate) connects: usize,
     pub(crate) idle: usize,
-    /// Rounds in which memory is measured; each takes half a minute.
-    pub(crate) idle_rounds: u16,
     /// Of each kind of decision.
     pub(crate) decisions: usize,
     pub(crate) swaps: usize,
@@ -126,7 +124,6 @@ const FULL: Amounts = Amounts {
     events: 200,
     connects: 2_000,
     idle: 5_000,
-    idle_rounds: 2,
     decisions: 100_000,
     swaps: 20,
     trials: 50,
@@ -141,7 +138,6 @@ const SMOKE: Amounts = Amounts {
     events: 5,
     connects: 40,
     idle: 40,
-    idle_rounds: 1,
     decisions: 200,
     swaps: 2,
     trials: 3,

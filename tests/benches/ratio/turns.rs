@@ -28,7 +28,7 @@ pub(crate) async fn take(options: &Options, redis: &Redis, figures: &mut Figures
         for kind in options.kinds() {
             let started = Instant::now();
             turn(options, &amounts, kind, redis, figures).await?;
-            if options.has(What::Memory) && round <= amounts.idle_rounds {
+            if options.has(What::Memory) {
                 let users = User::some(amounts.idle)?;
                 let growth = idle::grow(kind, redis, &users, !options.smoke).await?;
                 figures.add(kind, "memory.rss", growth.rss_kib);

@@ -15,8 +15,8 @@ use crate::command;
 use crate::host::Host;
 use crate::workspace::Workspace;
 
-/// What a stopping host needs beyond the drain: its last connections end, and it takes leave of Redis.
-const AFTER_DRAIN_S: u64 = 10;
+/// What a stopping host needs beyond the drain: its last connections end, and it takes leave of a Redis that hangs.
+const AFTER_DRAIN_S: u64 = 14;
 /// In the place of whatever a Secret holds.
 const SECRET: &str = "only-for-this-check-0123456789abcdef";
 /// What is answered by the host itself on a probe, on any machine.
