@@ -29,6 +29,8 @@
 //! - **refusal-is-harmless**: a refusal changes nothing of the holder.
 //! - **no-false-offline**: a device is said to be offline only while its record names nobody, or its holder gives no
 //!   heartbeat; the end of a socket that was refused or evicted arms nothing.
+//! - **debounced**: of a device that nobody holds that is said no sooner than the debounce after the last one that held it went. Whoever
+//!   comes back and goes again, at whatever replica, has it anew.
 //! - **epoch-grows**: every change of a record gives it a greater epoch.
 //! - **order-of-gates**: flap limiter, token, reconnect throttle, settle, evict. What one refuses the next never sees.
 //! - **every-register-answered**: each register gets exactly one `Registered`, `Throttled` or `AuthError`, unless its socket

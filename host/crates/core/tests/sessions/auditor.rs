@@ -29,6 +29,11 @@ pub(crate) struct Auditor {
     /// When the store was last away, or may have been.
     pub(crate) trouble_us: Option<u64>,
     pub(crate) heartbeat_timeout_us: u64,
+    pub(crate) offline_debounce_us: u64,
+    /// What is written is an operator's change.
+    pub(crate) is_operating: bool,
+    /// When a replica last took a socket of the device for the holder, and knew that the record said so.
+    held_us: BTreeMap<Arc<str>, u64>,
     pub(crate) ledger_of_trials: Ledger,
     /// What happened, for the proof that a simulation reaches everything.
     pub(crate) ends: BTreeMap<String, usize>,
@@ -177,8 +182,7 @@ impl Auditor {
                 (&new.holder, new.status, &new.ended, new.flips) == (&old.holder, old.status, &old.ended, old.flips);
             assert!(is_same && new.events[0].what == Happening::Refused, "refusal-is-harmless: {device}");
         }
-        let is_by_operator = new.events.first().is_some_and(|event| event.what == Happening::Evicted);
-        if new.status != Status::Offline || old.status == Status::Offline || is_by_operator {
+        if new.status != Status::Offline || old.status == Status::Offline || self.is_operating {
             return;
         }
         match &new.holder {
@@ -193,6 +197,12 @@ impl Auditor {
             None => {
                 let is_held = believed.iter().any(|one| one.holder.is_sure && one.holder.epoch >= *accepted);
                 assert!(!is_held, "no-false-offline: {device} is offline beside {believed:?}");
+                let away_us = self.held_us.get(device).map(|at| now_us - at);
+                let is_debounced = away_us.is_none_or(|away_us| away_us >= self.offline_debounce_us);
+                assert!(
+                    is_debounced || self.is_in_trouble(now_us),
+                    "debounced: {device} is offline after {away_us:?} us"
+                );
             }
         }
     }
@@ -207,6 +217,9 @@ impl Auditor {
         now_us: u64,
     ) {
         let is_named = |one: &Believed| record.is_held_by(&one.replica, one.holder.socket);
+        if believed.iter().any(|one| one.holder.is_sure && is_named(one)) {
+            self.held_us.insert(device.clone(), now_us);
+        }
         let sure: Vec<&LocalHolder> = believed.iter().map(|one| &one.holder).filter(|holder| holder.is_sure).collect();
         for one in believed.iter().filter(|one| one.holder.is_sure && !is_named(one)) {
             let is_superseded = one.holder.epoch < record.epoch;

@@ -85,6 +85,7 @@ impl World {
     pub(crate) fn new(seed: u64, replicas: usize, settings: DeviceSettings) -> World {
         let mut auditor = Auditor::default();
         auditor.heartbeat_timeout_us = u64::from(settings.heartbeat_timeout_ms) * MS;
+        auditor.offline_debounce_us = u64::from(settings.offline_debounce_ms) * MS;
         let mut world = World {
             random: Random::new(seed),
             now_us: 0,
@@ -384,7 +385,15 @@ impl World {
             }
             Happening::AskOwner { .. } | Happening::OwnerSays { .. } => self.owner_happens(happening),
             Happening::Evict { from, device, epoch, uid, socket, after_ms } => {
-                let Some(index) = self.index_of(&uid).filter(|index| self.replicas[*index].is_alive) else { return };
+                let Some(index) = self.index_of(&uid) else { return };
+                if self.is_known_dead(index) {
+                    // The host that is to say it knows.
+                    let at = self.moment(from);
+                    return self.replicas[from].machine.handle_replica_gone(&uid, at);
+                }
+                if !self.replicas[index].is_alive {
+                    return;
+                }
                 let at = self.moment(index);
                 self.replicas[index].machine.handle_evict(&device, epoch, socket, after_ms, at);
                 if !self.is_lost() {
@@ -642,7 +651,9 @@ impl World {
             Operator::Pair => old.paired_with(Some("u".into()), unix_ms),
         };
         self.auditor.count(format!("{operator:?}"));
+        self.auditor.is_operating = true;
         self.write(device, new.clone());
+        self.auditor.is_operating = false;
         if new.status != old.status {
             self.auditor.dashboards.insert(device.clone(), (new.epoch, new.status));
         }

@@ -32,7 +32,7 @@ impl Sessions {
                 if let Some(entry) = self.devices.get_mut(device) {
                     // Should it be written all the same, the holder that it replaced is to go.
                     entry.replaced = entry.replaced.take().or(take.rival);
-                    entry.offline_at = Some(offline_at);
+                    entry.debounce(offline_at);
                 }
                 self.unsure(device);
             }
@@ -95,7 +95,7 @@ impl Sessions {
         if !self.is_queued(waiting.socket, device) {
             let offline_at = self.now + millis(self.settings.offline_debounce_ms);
             if let Some(entry) = self.devices.get_mut(device) {
-                entry.offline_at = Some(offline_at);
+                entry.debounce(offline_at);
                 entry.is_upkeep_wanted = true;
             }
         } else if waiting.evicted_by > epoch {
@@ -117,7 +117,7 @@ impl Sessions {
         }
         if !is_queued {
             // Should the record name it all the same, upkeep finds that.
-            entry.offline_at = Some(offline_at);
+            entry.debounce(offline_at);
             return self.unsure(device);
         }
         let above = entry.holder.as_ref().map_or(0, |local| local.epoch);

@@ -78,7 +78,8 @@ impl Sessions {
         entry.queue.retain(|waiting| waiting.socket != socket);
         entry.beside.retain(|(_, beside)| *beside != socket);
         if entry.holder.take_if(|local| local.socket == socket).is_some() {
-            (entry.ended, entry.offline_at) = (Some(End { socket, how, silent_ms }), Some(offline_at));
+            entry.ended = Some(End { socket, how, silent_ms });
+            entry.debounce(offline_at);
             entry.is_upkeep_wanted = true;
         } else if entry.is_deciding(socket) {
             // Should it have got the session all the same, this is how it lost it.

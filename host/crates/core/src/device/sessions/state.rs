@@ -7,7 +7,7 @@ use crate::call::SocketId;
 use crate::decision::{Departure, Incumbent, Liveness};
 use crate::device::event::Reason;
 use crate::device::limiter::Admission;
-use crate::device::record::{Holder, Record};
+use crate::device::record::{Ended, Holder, Record};
 use crate::device::register::{OpId, RegisterId, Registration};
 use crate::experiment::Exposure;
 use crate::time::Time;
@@ -108,6 +108,8 @@ pub(super) struct Device {
     pub(super) orphan_of: Option<Arc<str>>,
     /// The last holder that ended here.
     pub(super) ended: Option<End>,
+    /// The end of a holder elsewhere for which the debounce began anew here, when it was over for an earlier end.
+    pub(super) ended_since: Option<Ended>,
     /// Whom a compare-and-set replaced that may or may not have been done: to be evicted when it is known to have been.
     pub(super) replaced: Option<Holder>,
     /// A compare-and-set may yet reach the store that nobody waits for: until the record has another epoch.

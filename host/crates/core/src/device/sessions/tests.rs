@@ -607,6 +607,40 @@ fn an_orphan_is_said_to_be_offline() {
 }
 
 #[test]
+fn one_that_came_back_elsewhere_and_went_again_is_debounced_anew() {
+    let mut replica = Replica::wide();
+    replica.come(ONE, "d");
+    replica.close(ONE);
+    replica.pass(3_000);
+    replica.held_there();
+    replica.pass(1_000);
+    let unix_ms = UNIX_MS + replica.ms;
+    replica.records.insert("d".into(), replica.record().released(Departure::TransportLost, unix_ms));
+    assert_eq!(statuses(&replica.pass(5_999)), [], "that is the other replica's to say, which has until then");
+    assert_eq!(statuses(&replica.pass(1)), [Status::Offline], "it did not live to say so");
+    let left = replica.sessions.load();
+    assert_eq!((left.devices, left.timers), (0, 0));
+}
+
+#[test]
+fn an_orphan_is_debounced_from_its_replicas_end_on() {
+    let mut replica = Replica::wide();
+    replica.come(ONE, "d");
+    replica.close(ONE);
+    replica.pass(3_000);
+    replica.held_there();
+    for at in [0, 1_000] {
+        replica.pass(at);
+        let at = replica.at();
+        replica.sessions.handle_orphan(&"d".into(), "there".into(), at);
+    }
+    assert_eq!(statuses(&replica.pass(3_999)), []);
+    assert_eq!(statuses(&replica.pass(1)), [Status::Offline]);
+    let left = replica.sessions.load();
+    assert_eq!((left.devices, left.timers), (0, 0));
+}
+
+#[test]
 fn every_table_has_a_bound() {
     let settings = DeviceSettings { sockets_max: 20, devices_max: 2, ..Replica::wide().sessions.settings };
     let mut replica = Replica::new(settings);

@@ -26,12 +26,15 @@ impl Sessions {
         }
         let offline_at = self.now + millis(self.settings.offline_debounce_ms);
         let entry = self.devices.entry(device.clone()).or_default();
+        let is_known = entry.orphan_of.as_ref() == Some(&replica);
         entry.orphan_of = Some(replica);
         if entry.holder.is_some() {
             // One here that the dead one had taken the session from, and not yet evicted: it has it again.
             entry.is_upkeep_wanted = true;
-        } else {
+        } else if is_known {
             entry.offline_at.get_or_insert(offline_at);
+        } else {
+            entry.debounce(offline_at);
         }
         self.attend(device);
     }
@@ -152,6 +155,12 @@ impl Sessions {
                 entry.offline_at = settled_at;
                 self.is_in_line(device);
             }
+            // It came back meanwhile and went again. The replica where that was is to say so in its time; and this one somewhat later, should
+            // that one not live to do it.
+            None if is_due && entry.knows_no_such_end(&record, &replica) => {
+                (entry.ended_since, entry.offline_at) = (record.ended, Some(now + debounce));
+                self.is_in_line(device);
+            }
             // If it says so already, but by an epoch that dashboards take for an old one, it is to say so again.
             None if is_due && (record.status != Status::Offline || record.epoch <= entry.told) => {
                 let next = record.offline(entry.told, unix_ms);
@@ -166,7 +175,7 @@ impl Sessions {
         let Some(entry) = self.devices.get_mut(device) else { return };
         entry.replaced = None;
         if is_due {
-            (entry.orphan_of, entry.ended) = (None, None);
+            (entry.orphan_of, entry.ended, entry.ended_since) = (None, None, None);
         }
         let is_told_unsure = entry.is_told_unsure;
         let (is_stale, told) = self.is_stale(device, &record);
@@ -244,7 +253,7 @@ impl Sessions {
                 is_news
             }
             Plan::Offline => {
-                (entry.orphan_of, entry.ended) = (None, None);
+                (entry.orphan_of, entry.ended, entry.ended_since) = (None, None, None);
                 self.event(device, None, Outcome::Offline, Reason::HolderGone, record.epoch);
                 // If it said so before, dashboards were told otherwise before the store was lost.
                 true

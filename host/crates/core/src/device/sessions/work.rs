@@ -10,7 +10,7 @@ use crate::decision::{Liveness, SettleVerdict};
 use crate::device::command::DeviceCommand;
 use crate::device::event::Reason;
 use crate::device::millis;
-use crate::device::record::Record;
+use crate::device::record::{Ended, Record, Status};
 use crate::device::register::{Moment, OpId, OwnerAnswer, ReadResult, StoreAway, Swapped, ThrottleReason};
 use crate::experiment::Exposure;
 use crate::rules;
@@ -279,6 +279,19 @@ impl Sessions {
 }
 
 impl Device {
+    /// A holder may have ended: the device is said to be offline then, unless somebody comes. What was due for an earlier end is not
+    /// due any more.
+    pub(super) fn debounce(&mut self, until: Time) {
+        (self.offline_at, self.is_offline_due) = (Some(until), false);
+    }
+
+    /// Whether the end that the record tells of is not the one for which the debounce ran here, at `replica`.
+    pub(super) fn knows_no_such_end(&self, record: &Record, replica: &Arc<str>) -> bool {
+        let is_foreign = |ended: &&Ended| ended.replica != *replica && self.orphan_of.as_ref() != Some(&ended.replica);
+        let ended = record.ended.as_ref().filter(is_foreign);
+        record.status != Status::Offline && ended.is_some() && ended != self.ended_since.as_ref()
+    }
+
     /// Whether there is nothing that it is kept for.
     fn is_done(&self) -> bool {
         let is_idle = self.holder.is_none() && self.queue.is_empty() && self.job.is_none() && self.beside.is_empty();
