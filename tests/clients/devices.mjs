@@ -205,13 +205,18 @@ export class Dashboard {
     return one;
   }
 
-  /** The statuses of a device one after the other: what comes too late is dropped, as its epoch tells. */
+  /** The statuses of a device one after the other. */
   statuses(device) {
+    return this.changes(device).map(({ status }) => status);
+  }
+
+  /** The same with their epochs, `{status, epoch}`: what comes too late is dropped, as its epoch tells. */
+  changes(device) {
     const shown = [];
     for (const { device_id, status, epoch } of this.told) {
       if (device_id === device && epoch >= (shown.at(-1)?.epoch ?? 0)) shown.push({ status, epoch });
     }
-    return shown.map(({ status }) => status);
+    return shown;
   }
 
   /** Waits until it shows this status of a device. */

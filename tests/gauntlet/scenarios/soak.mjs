@@ -117,7 +117,7 @@ async function judgeDevices(stage, { fleet: { replicas }, devices: all }) {
   stage.atMost('devices that were not let in', devices.filter(({ errors }) => errors.length > 0).length, '', { ours: 0 });
   const { slandered } = all;
   stage.atMost('devices seen offline that were away only shortly', slandered.length, '', { ours: 0 });
-  for (const { id, longestAwayMs } of slandered) console.error(`${id}, away for ${longestAwayMs.toFixed()} ms at most: ${dashboard.statuses(id).join()}`);
+  for (const { id, longestAwayMs } of slandered) console.error(`${id}, away for ${longestAwayMs.toFixed()} ms at most:\n${aroundOffline(dashboard.changes(id))}`);
   const heldOff = devices.reduce((sum, { throttled }) => sum + throttled, 0);
   stage.note(`devices were held off ${heldOff} times; of ${rivals.opened} rivals ${rivals.accepted} got the session`);
 }
@@ -157,4 +157,10 @@ async function judgeNothingLeft(stage, { fleet: { replicas }, openAtFirst }) {
   const more = async () => (open = await openFiles(replicas[SPARED].pid)).length - openAtFirst;
   await until(async () => (await more()) <= LEFT_OPEN_MAX, GONE_MS, 'all to be closed').catch(() => console.error(open.sort().join(' ')));
   stage.atMost(`files and sockets that replica ${SPARED} has open then, more than ${openAtFirst} at first`, await more(), '', { ours: LEFT_OPEN_MAX });
+}
+
+/** What a dashboard was told just before and after a device was seen offline, a line each; an epoch is about when that was. */
+function aroundOffline(changes) {
+  const isNear = (_, index) => changes.slice(Math.max(0, index - 2), index + 4).some(({ status }) => status !== 'online');
+  return changes.filter(isNear).map(({ status, epoch }) => `  ${new Date(epoch).toISOString()} ${status}`).join('\n');
 }
