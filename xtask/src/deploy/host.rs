@@ -148,8 +148,8 @@ mod tests {
 
     #[test]
     fn whoever_kills_waits_longer_than_the_drain() {
-        outlasts(EFFECTIVE, Some(35)).unwrap();
-        for short in [Some(34), Some(30), None] {
+        outlasts(EFFECTIVE, Some(39)).unwrap();
+        for short in [Some(38), Some(30), None] {
             outlasts(EFFECTIVE, short).unwrap_err();
         }
         outlasts("[listen]\n", Some(60)).unwrap_err();
