@@ -77,7 +77,7 @@ export class Party {
   /** Makes a call and gives its record, with its `party` and the `path`, the replicas that it may have touched, the caller's first. */
   async call({ place, socket }) {
     const method = this.methods[(this.#turn += 1) % this.methods.length];
-    const path = () => [place.at, ...this.workers.map((worker) => worker.place.at)];
+    const path = () => [place.at, ...this.workers.flatMap((worker) => worker.place.places)];
     const before = path();
     const made = this.#calls.make(socket, method, { workMs: this.#draw.between(0, this.#workMaxMs) });
     const record = await made;
