@@ -61,8 +61,11 @@ async function work(near, far) {
   const told = next(app, 'update');
   await far.emit({ rooms: ['user:app'], event: 'update', args: [{ any: 'thing' }] });
   await told;
-  assert.equal((await call(app, '', 1)).ok, false);
+  // Before a call, whose answer tells that it was heard.
   app.emit('no such event');
+  assert.equal((await call(app, '', 1)).ok, false);
+  const remain = async (host) => sum(await scrape(host), 'websocket_connections_total') === 2;
+  await until(async () => (await Promise.all([near, far].map(remain))).every(Boolean), undefined, 'those who left to be gone');
 }
 
 /** One user with more methods than have labels, called from the other replica. */
