@@ -606,13 +606,19 @@ fn an_orphan_is_said_to_be_offline() {
     assert_eq!(replica.sessions.load(), DeviceLoad::default());
 }
 
-#[test]
-fn one_that_came_back_elsewhere_and_went_again_is_debounced_anew() {
+/// A replica where the device went 3 s ago; it came back elsewhere.
+fn moved_from_here() -> Replica {
     let mut replica = Replica::wide();
     replica.come(ONE, "d");
     replica.close(ONE);
     replica.pass(3_000);
     replica.held_there();
+    replica
+}
+
+#[test]
+fn one_that_came_back_elsewhere_and_went_again_is_debounced_anew() {
+    let mut replica = moved_from_here();
     replica.pass(1_000);
     let unix_ms = UNIX_MS + replica.ms;
     replica.records.insert("d".into(), replica.record().released(Departure::TransportLost, unix_ms));
@@ -624,11 +630,7 @@ fn one_that_came_back_elsewhere_and_went_again_is_debounced_anew() {
 
 #[test]
 fn an_orphan_is_debounced_from_its_replicas_end_on() {
-    let mut replica = Replica::wide();
-    replica.come(ONE, "d");
-    replica.close(ONE);
-    replica.pass(3_000);
-    replica.held_there();
+    let mut replica = moved_from_here();
     for at in [0, 1_000] {
         replica.pass(at);
         let at = replica.at();
