@@ -110,7 +110,7 @@ describe('what a client sends in the tick of its connect', () => {
           assert.ok(answer.ok || answer.error === NOT_AVAILABLE.error, JSON.stringify(answer));
           return answer.ok && answer;
         };
-        assert.deepEqual(await until(answered, undefined, `client ${index}`), succeeded(index));
+        assert.deepEqual(await until(answered, 5_000, `client ${index}`), succeeded(index));
       }
       loading = false;
       await Promise.all(load);

@@ -132,7 +132,7 @@ describe('a folder of files', () => {
       assert.notEqual(after.last_load_error.message, '');
       assert.deepEqual(await answerers(), ['first', 'second'], kind);
       const logged = () => host.log.some(({ level, ...line }) => level === 'WARN' && JSON.stringify(line).includes('target'));
-      assert.ok(await until(logged, undefined, 'a word in the log'));
+      assert.ok(await until(logged, 5_000, 'a word in the log'));
     }
     const mended = await host.swap('target', 'target-first');
     assert.equal(mended.last_load_error, null);

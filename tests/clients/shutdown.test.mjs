@@ -257,7 +257,7 @@ describe('one replica of two', () => {
       assert.deepEqual(await later, succeeded(3));
       assert.equal(leaving.requests.length, 2);
       assert.equal(await within(ended, 20_000, 'its end'), 0);
-      const summary = await until(() => summaryOf(second.log), undefined, 'the summary');
+      const summary = await until(() => summaryOf(second.log), 5_000, 'the summary');
       const { sockets_closed: sockets, calls_finished: finished, calls_broken_off: broken } = summary;
       assert.deepEqual({ sockets, finished, broken }, { sockets: 3, finished: 4, broken: 0 });
       await second.start();

@@ -18,7 +18,7 @@ export default {
     await last('before');
 
     door.cut();
-    await until(() => !socket.connected, undefined, 'the disconnect');
+    await until(() => !socket.connected, 5_000, 'the disconnect');
     await emit('missed');
     await until(() => socket.connected, 20_000, 'the client to be back');
     const { recovered } = socket;
