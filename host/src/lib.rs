@@ -1,55 +1,22 @@
-//! Pointwork: a Socket.IO host whose routing decisions are WebAssembly policies, swapped while it serves.
+//! Pointwork: a Socket.IO host whose routing decisions are WebAssembly policies, which an operator replaces while it serves.
 //!
-//! `main` reads the command line and the settings and hands them to [`server::run`], which puts the parts together:
-//! [`root`] takes what clients send, [`rpc`] feeds it to the call machine of `pointwork-core`, [`policies`] asks the
-//! engine of `pointwork-policy` and falls back to the native rules, [`policy_dir`] loads what lies in the policy
-//! directory, and [`admin`] is the operator's and the backend's door. [`device`] does for devices' sessions what [`rpc`] does for calls.
+//! The rooms, from the bottom up:
+//! - [`config`] and [`driver`]: settings; the lock, clock and timer of the pure machines.
+//! - [`edge`], [`telemetry`], [`cluster`]: from a TCP connection to an event; log, metrics and traces; the other replicas.
+//! - [`policies`]: which policy answers in each slot, and how operators change that.
+//! - [`calls`] and [`devices`]: drive the machines of `pointwork-core`.
+//! - [`sockets`] and [`operate`]: the namespaces that clients connect to; the admin API, probes and drain.
+//! - [`server`] puts the rooms together and runs them. [`cli`] holds the commands for operators.
 
-pub mod admin;
-pub mod admin_client;
-mod admission;
-mod alarm;
-pub mod auth;
-mod caught;
+pub mod calls;
 pub mod cli;
-mod clock;
 pub mod cluster;
 pub mod config;
-mod deliver;
-pub mod device;
-mod drain;
-pub mod exp;
-pub mod experiments;
-mod gate;
-mod head;
-pub mod identity;
-pub mod io;
-mod line;
-mod lock;
-pub mod memory;
+pub mod devices;
+mod driver;
+pub mod edge;
+pub mod operate;
 pub mod policies;
-pub mod policy_check;
-pub mod policy_dir;
-mod policy_file;
-pub mod policy_record;
-pub mod policy_replay;
-pub mod policy_rollout;
-pub mod policy_simulate;
-pub mod policy_test;
-mod probes;
-pub mod questions;
-pub mod records;
-#[cfg(test)]
-mod redis_server;
-pub mod rollout;
-pub mod root;
-pub mod rpc;
-mod serve;
 pub mod server;
-mod shed;
-mod signals;
-pub mod statistics;
+pub mod sockets;
 pub mod telemetry;
-mod tls;
-pub mod token;
-mod wire;

@@ -8,14 +8,15 @@ use std::{
 
 use anyhow::Context;
 use pointwork::{
-    admin_client::AdminClient,
-    cli::{Cli, Command, FileCommand, HostCommand, PolicyCommand},
+    cli::{
+        Cli, Command, FileCommand, HostCommand, PolicyCommand, admin_client::AdminClient, experiments, record, rollout,
+    },
     config::{self, Config},
-    exp, memory, policy_check, policy_record, policy_replay, policy_rollout, policy_simulate, policy_test,
-    server::{self, Listening},
+    edge::auth::token,
+    server::{self, Listening, memory},
     telemetry::{self, Metrics},
-    token,
 };
+use pointwork_tools::{check, replay, simulate, test};
 
 fn main() -> ExitCode {
     let cli = Cli::of(std::env::args_os()).unwrap_or_else(|error| error.exit());
@@ -47,7 +48,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         }
         Command::Exp(command) => {
             let client = AdminClient::new(&config()?.admin, admin_url.as_deref())?;
-            print(&exp::run(command.into(), &client)?)?;
+            print(&experiments::run(command.into(), &client)?)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -56,18 +57,18 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
 /// What is done with a policy's file alone: without settings, and without a host.
 fn look_at(command: FileCommand) -> anyhow::Result<ExitCode> {
     let (report, is_good) = match command {
-        FileCommand::Check { files, slot } => policy_check::check(&files, slot)?,
+        FileCommand::Check { files, slot } => check::check(&files, slot)?,
         FileCommand::Test(args) => {
-            let tested = policy_test::test(&args.into())?;
+            let tested = test::test(&args.into())?;
             (tested.to_string(), tested.is_good())
         }
         FileCommand::Replay(args) => {
             let is_json = args.json;
-            let replayed = policy_replay::replay(&args.into())?;
+            let replayed = replay::replay(&args.into())?;
             let report = if is_json { serde_json::to_string(&replayed)? + "\n" } else { replayed.to_string() };
             (report, true)
         }
-        FileCommand::Simulate(args) => (policy_simulate::simulate(&args)?, true),
+        FileCommand::Simulate(args) => (simulate::simulate(&args)?, true),
     };
     print(&report)?;
     Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -76,15 +77,15 @@ fn look_at(command: FileCommand) -> anyhow::Result<ExitCode> {
 /// What an operator asks of a host that runs.
 fn operate(client: &AdminClient, command: HostCommand) -> anyhow::Result<String> {
     match command {
-        HostCommand::Record(args) => policy_record::record(client, &args.into()),
-        HostCommand::Push(args) => policy_rollout::push(client, &args.into()),
-        HostCommand::List => policy_rollout::list(client),
-        HostCommand::Status { slot, json } => policy_rollout::status(client, slot, json),
-        HostCommand::Undo { slot, wait_ms } => policy_rollout::undo(client, slot, Duration::from_millis(wait_ms)),
+        HostCommand::Record(args) => record::record(client, &args.into()),
+        HostCommand::Push(args) => rollout::push(client, &args.into()),
+        HostCommand::List => rollout::list(client),
+        HostCommand::Status { slot, json } => rollout::status(client, slot, json),
+        HostCommand::Undo { slot, wait_ms } => rollout::undo(client, slot, Duration::from_millis(wait_ms)),
         HostCommand::Retry { slot, digest, force, wait_ms } => {
-            policy_rollout::retry(client, slot, &digest, force, Duration::from_millis(wait_ms))
+            rollout::retry(client, slot, &digest, force, Duration::from_millis(wait_ms))
         }
-        HostCommand::Pull { slot, digest, out } => policy_rollout::pull(client, slot, digest.as_deref(), &out),
+        HostCommand::Pull { slot, digest, out } => rollout::pull(client, slot, digest.as_deref(), &out),
     }
 }
 

@@ -7,7 +7,7 @@ use criterion::{BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criteri
 use fastrand::Rng;
 use pointwork::{
     config::{PolicyConfig, RpcConfig},
-    policies::Policies,
+    policies::slots::Policies,
 };
 use pointwork_policy::SlotName;
 use pointwork_tests::{built, questions};

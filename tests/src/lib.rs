@@ -2,4 +2,4 @@
 
 pub mod built;
 pub mod measure;
-pub use pointwork::questions;
+pub use pointwork_tools::questions;

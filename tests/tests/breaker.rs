@@ -6,8 +6,10 @@ use std::{path::Path, sync::Arc};
 
 use pointwork::{
     config::{PolicyConfig, RpcConfig},
-    policies::{NotRetried, Policies},
-    policy_dir::PolicyDir,
+    policies::{
+        directory::PolicyDir,
+        slots::{NotRetried, Policies},
+    },
 };
 use pointwork_core::decision::Choice;
 use pointwork_policy::{Digest, SlotName, SlotStatus};

@@ -3,9 +3,9 @@
 
 use std::{fs, path::PathBuf};
 
-use pointwork::policy_check::check;
 use pointwork_policy::SlotName;
 use pointwork_tests::built;
+use pointwork_tools::check::check;
 
 /// A guest's file in a folder of its own, with a configuration beside it.
 fn placed(guest: &str, config: Option<&str>) -> (tempfile::TempDir, PathBuf) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pointwork::{
     config::{PolicyConfig, RpcConfig},
-    policies::Policies,
+    policies::slots::Policies,
 };
 use pointwork_core::decision::{Candidate, Choice};
 use pointwork_policy::{

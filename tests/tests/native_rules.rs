@@ -4,7 +4,7 @@
 use fastrand::Rng;
 use pointwork::{
     config::{PolicyConfig, RpcConfig},
-    policies::Policies,
+    policies::slots::Policies,
 };
 use pointwork_policy::{SlotName, SlotStatus};
 use pointwork_tests::{built, questions};

@@ -10,13 +10,14 @@ use std::{
 use fastrand::Rng;
 use pointwork::{
     config::{Bounded, PolicyConfig, RecordsConfig, RpcConfig},
-    policies::Policies,
-    policy_replay::{Cell, Replay, Replayed, replay},
-    policy_test::{PolicyTest, Tested, test},
-    records::Records,
+    policies::{records::Records, slots::Policies},
 };
 use pointwork_policy::SlotName;
 use pointwork_tests::{built, questions};
+use pointwork_tools::{
+    replay::{Cell, Replay, Replayed, replay},
+    test::{PolicyTest, Tested, test},
+};
 use tempfile::TempDir;
 
 const QUESTIONS: u64 = 500;

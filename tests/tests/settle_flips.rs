@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pointwork::{
     config::{Bounded, PolicyConfig, RpcConfig},
-    policies::Policies,
+    policies::slots::Policies,
 };
 use pointwork_core::device::{
     Credentials, DeviceCommand, DeviceSettings, Key, Moment, Proof, Record, Registration, Sessions, Swapped,

@@ -4,7 +4,7 @@
 
 use pointwork::{
     config::{Bounded, PolicyConfig, RpcConfig},
-    policies::Policies,
+    policies::slots::Policies,
 };
 use pointwork_core::decision::{Absence, Call, Candidate, Choice, Doubt, Verdict};
 use pointwork_policy::{SlotName, user_key};

@@ -9,7 +9,7 @@ use std::{
 
 use pointwork::{
     config::{PolicyConfig, RpcConfig},
-    policies::Policies,
+    policies::slots::Policies,
 };
 use pointwork_core::decision::Choice;
 use pointwork_policy::SlotName;

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use pointwork_policy::SlotName;
 
-use crate::exp::{Creation, Exp};
+use crate::cli::experiments::{Creation, Exp};
 
 /// What can be done with experiments.
 #[derive(Subcommand, Debug, Clone)]

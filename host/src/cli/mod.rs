@@ -1,7 +1,11 @@
 //! The command line.
 
+pub mod admin_client;
 mod exp;
+pub mod experiments;
 mod policy;
+pub mod record;
+pub mod rollout;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,7 +13,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::config::{Assignment, ConfigError, Sources};
-use crate::token::TokenRequest;
+use crate::edge::auth::token::TokenRequest;
 
 pub use exp::ExpCommand;
 pub use policy::{FileCommand, HostCommand, PolicyCommand};

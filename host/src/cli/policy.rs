@@ -6,11 +6,11 @@ use std::time::Duration;
 use clap::{Args, Subcommand, value_parser};
 use pointwork_policy::SlotName;
 
-use crate::policy_record::Recording;
-use crate::policy_replay::Replay;
-use crate::policy_rollout::Push;
-use crate::policy_simulate::SimulateArgs;
-use crate::policy_test::PolicyTest;
+use crate::cli::record::Recording;
+use crate::cli::rollout::Push;
+use pointwork_tools::replay::Replay;
+use pointwork_tools::simulate::SimulateArgs;
+use pointwork_tools::test::PolicyTest;
 
 /// What can be done with policies.
 #[derive(Subcommand, Debug, Clone)]

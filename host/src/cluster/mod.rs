@@ -4,18 +4,23 @@
 //! numbered and noted to all ([`Roster`]); what others noted is kept in the [`Book`], which feeds the call machine. Whatever may be
 //! lost on the way shows as a hole in the numbers, and the peer is asked for a snapshot.
 
+pub(crate) mod device_store;
+mod news;
 mod note;
+#[cfg(test)]
+pub(crate) mod redis_server;
 mod sessions;
 
 use std::{
     collections::HashSet,
     sync::{
-        Arc, Mutex, OnceLock, Weak,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::{Mutex, RwLock};
 use pointwork_core::{
     Book, BookCommand, BookSettings, Fences, Roster, SocketId, Time, announcement::Numbered, decision::Departure,
 };
@@ -24,13 +29,13 @@ use socketioxide_redis_streams::{
     transport::redis::{Redis, RedisOptions},
 };
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
+use self::news::Subscriber;
+pub(crate) use self::{news::News, note::Resumed};
 use crate::{
     config::{ListenConfig, RedisConfig, RpcConfig},
-    device::Devices,
-    lock::lock,
-    rpc::{Resumed, Rpc},
+    driver::Clock,
 };
 
 /// About how large a part of a snapshot is.
@@ -45,15 +50,14 @@ pub struct Replicas {
     roster: Mutex<Roster>,
     book: Mutex<Book<String>>,
     fences: Mutex<Fences>,
-    rpc: OnceLock<Weak<Rpc>>,
-    devices: OnceLock<Weak<Devices>>,
+    subscribers: RwLock<Vec<Subscriber>>,
     /// The peers that know that this replica is leaving.
     noted: Mutex<HashSet<String>>,
     is_leaving: AtomicBool,
     policy_news: Arc<Notify>,
     /// Another replica changed the experiments.
     experiments: Notify,
-    started: Instant,
+    clock: Clock,
 }
 
 impl Replicas {
@@ -90,13 +94,12 @@ impl Replicas {
             roster: Mutex::default(),
             book: Mutex::new(Book::new(bounds)),
             fences: Mutex::default(),
-            rpc: OnceLock::new(),
-            devices: OnceLock::new(),
+            subscribers: RwLock::default(),
             noted: Mutex::default(),
             is_leaving: AtomicBool::new(false),
             policy_news: Arc::default(),
             experiments: Notify::new(),
-            started: Instant::now(),
+            clock: Clock::start(),
         })
     }
 
@@ -106,14 +109,21 @@ impl Replicas {
         self.redis.as_ref()
     }
 
-    /// Takes part in the cluster: `rpc` hears of the other replicas' daemons from here on, `devices` of their ends.
-    pub fn start(self: &Arc<Self>, rpc: &Arc<Rpc>, devices: &Arc<Devices>) {
-        let _ = self.rpc.set(Arc::downgrade(rpc));
-        let _ = self.devices.set(Arc::downgrade(devices));
+    /// Tells all news to `subscriber` from here on. It must not block, and must not subscribe anyone.
+    pub(crate) fn subscribe(&self, subscriber: impl Fn(&News<'_>) + Send + Sync + 'static) {
+        self.subscribers.write().push(Box::new(subscriber));
+    }
+
+    fn tell(&self, news: &News<'_>) {
+        self.subscribers.read().iter().for_each(|subscriber| subscriber(news));
+    }
+
+    /// Takes part in the cluster: those who subscribed hear of the other replicas from here on.
+    pub fn start(self: &Arc<Self>) {
         if self.cluster.is_alone() {
             return;
         }
-        rpc.link(false);
+        self.tell(&News::Link { up: false });
         self.cluster.listen(self.clone());
         self.cluster.start();
         let this = Arc::downgrade(self);
@@ -136,7 +146,7 @@ impl Replicas {
     #[must_use]
     pub fn missing(&self) -> Option<&'static str> {
         let standing = self.cluster.standing();
-        let is_unsynced = || lock(&self.book).unsynced() > 0;
+        let is_unsynced = || self.book.lock().unsynced() > 0;
         match standing {
             standing if !standing.linked => Some("redis: the link is down"),
             standing if !standing.complete => Some("cluster: not every replica was heard from yet"),
@@ -157,7 +167,7 @@ impl Replicas {
 
     /// A socket of this replica registered a method; `resumable`: it can hand in a result after a reconnect.
     pub(crate) fn joined(&self, socket: SocketId, user: &Arc<str>, resumable: bool, method: &Arc<str>) {
-        let now = self.now();
+        let now = self.clock.now();
         self.announce(|roster| roster.join(socket, user.clone(), resumable, method.clone(), now));
     }
 
@@ -224,15 +234,15 @@ impl Replicas {
     /// Whether every peer knows, so that no call is on its way here.
     pub(crate) fn is_leaving_known(&self) -> bool {
         let peers = self.cluster.peers();
-        let noted = lock(&self.noted);
+        let noted = self.noted.lock();
         peers.iter().all(|peer| noted.contains(peer))
     }
 
     /// A peer wants no more calls. The book is locked until that is done: the number must still be its own.
     fn drain(&self, peer: &String) {
-        let book = lock(&self.book);
-        if let (Some(replica), Some(rpc)) = (book.replica(peer), self.rpc.get().and_then(Weak::upgrade)) {
-            rpc.draining(replica, true);
+        let book = self.book.lock();
+        if let Some(replica) = book.replica(peer) {
+            self.tell(&News::Draining { replica, is_draining: true });
         }
     }
 
@@ -241,7 +251,7 @@ impl Replicas {
         if self.cluster.is_alone() {
             return;
         }
-        let mut roster = lock(&self.roster);
+        let mut roster = self.roster.lock();
         if let Some(numbered) = change(&mut roster)
             && let Err(error) = self.cluster.note(None, note::CHANGE, note::from_change(&numbered))
         {
@@ -252,8 +262,8 @@ impl Replicas {
 
     /// Sends a peer all that this replica's sockets have registered. Changes wait meanwhile, so they come behind it.
     fn tell_all(&self, peer: &str) {
-        let roster = lock(&self.roster);
-        for part in roster.snapshot(self.now()).into_parts(PART_BYTES) {
+        let roster = self.roster.lock();
+        for part in roster.snapshot(self.clock.now()).into_parts(PART_BYTES) {
             if let Err(error) = self.cluster.note(Some(peer), note::PART, note::from_part(&part)) {
                 tracing::warn!(%error, peer, "a peer was not told this replica's daemons: it will ask again");
                 return;
@@ -268,28 +278,24 @@ impl Replicas {
     /// Takes a step of the book and brings what it says to the call machine. The book is locked until that is done, for two
     /// tasks bring it news.
     fn turn(&self, step: impl FnOnce(&mut Book<String>, Time)) {
-        let mut book = lock(&self.book);
-        step(&mut book, self.now());
+        let mut book = self.book.lock();
+        step(&mut book, self.clock.now());
         while let Some(command) = book.next_command() {
             if let BookCommand::AskSnapshot { peer } = &command {
                 if let Err(error) = self.cluster.note(Some(peer), note::ASK, rmpv::Value::Nil) {
                     tracing::debug!(%error, peer, "a peer was not asked");
                 }
-            } else if let Some(rpc) = self.rpc.get().and_then(Weak::upgrade) {
+            } else {
                 let owner = |socket| book.owner(socket).cloned();
-                rpc.remote(command, owner);
+                self.tell(&News::Daemons { command: &command, owner: &owner });
             }
         }
-    }
-
-    fn now(&self) -> Time {
-        Time::from_micros(u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX))
     }
 }
 
 impl Listener for Replicas {
     fn revision(&self) -> u64 {
-        lock(&self.roster).seq()
+        self.roster.lock().seq()
     }
 
     fn peer(&self, event: PeerEvent) {
@@ -297,14 +303,7 @@ impl Listener for Replicas {
             self.policy_news.notify_one();
         }
         match event {
-            PeerEvent::Link { up } => {
-                if let Some(rpc) = self.rpc.get().and_then(Weak::upgrade) {
-                    rpc.link(up);
-                }
-                if let Some(devices) = self.devices.get().and_then(Weak::upgrade).filter(|_| up) {
-                    devices.link_up();
-                }
-            }
+            PeerEvent::Link { up } => self.tell(&News::Link { up }),
             PeerEvent::Heard { peer, revision } => self.turn(|book, now| book.handle_seen(&peer, revision, now)),
             PeerEvent::Lost { peer, loss } => {
                 let cause = match loss {
@@ -312,18 +311,14 @@ impl Listener for Replicas {
                     Loss::Left => Departure::Drained,
                     Loss::Silent => Departure::ReplicaSilent,
                 };
-                let replica = lock(&self.book).replica(&peer);
+                let replica = self.book.lock().replica(&peer);
                 self.turn(|book, now| book.handle_lost(&peer, cause, now));
-                // The number may be another's next.
-                if let (Some(replica), Some(rpc)) = (replica, self.rpc.get().and_then(Weak::upgrade))
-                    && loss != Loss::Silent
-                {
-                    rpc.draining(replica, false);
-                }
-                if let Some(devices) = self.devices.get().and_then(Weak::upgrade)
-                    && loss != Loss::Silent
-                {
-                    devices.replica_gone(&peer);
+                if loss != Loss::Silent {
+                    // Another replica may get the number next.
+                    if let Some(replica) = replica {
+                        self.tell(&News::Draining { replica, is_draining: false });
+                    }
+                    self.tell(&News::ReplicaGone { peer: &peer });
                 }
             }
         }
@@ -338,11 +333,7 @@ impl Listener for Replicas {
             note::PART => note::to_part(data).map(|part| {
                 self.turn(|book, now| book.handle_snapshot_part(&peer, part, now));
             }),
-            note::RESUMED => note::to_resumed(data).map(|resumed| {
-                if let Some(rpc) = self.rpc.get().and_then(Weak::upgrade) {
-                    rpc.resume(&resumed);
-                }
-            }),
+            note::RESUMED => note::to_resumed(data).map(|resumed| self.tell(&News::Resumed(&resumed))),
             note::ENDED => note::to_ends(data).map(|ends| self.hear_ends(ends)),
             note::ASK => {
                 self.tell_all(&peer);
@@ -362,7 +353,7 @@ impl Listener for Replicas {
                 Some(())
             }
             note::NOTED => {
-                lock(&self.noted).insert(peer);
+                self.noted.lock().insert(peer);
                 Some(())
             }
             note::POLICY => {
@@ -382,8 +373,8 @@ impl Listener for Replicas {
         // they are away.
         metrics::counter!("pointwork_broadcast_gaps_total").increment(1);
         // An emptied stream is that of an emptied Redis.
-        if let Some(devices) = self.devices.get().and_then(Weak::upgrade).filter(|_| broadcasts.is_none()) {
-            devices.compare();
+        if broadcasts.is_none() {
+            self.tell(&News::RedisEmptied);
         }
     }
 }

@@ -13,7 +13,11 @@
 //!
 //! A socket is its 16 bytes. What a later version adds at the end of a list is not read.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use pointwork_core::{
     CallId, Session, SocketId,
@@ -23,7 +27,17 @@ use pointwork_core::{
 use rmpv::Value;
 use socketioxide_redis_streams::NOTE_MIN;
 
-use crate::rpc::Resumed;
+/// A daemon is back on another socket, and says which requests of its former one it has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Resumed {
+    pub(crate) user: Arc<str>,
+    pub(crate) old: SocketId,
+    pub(crate) new: SocketId,
+    /// What the client is, within its user.
+    pub(crate) client: u64,
+    /// By the replica of their callers.
+    pub(crate) has: BTreeMap<String, BTreeSet<CallId>>,
+}
 
 /// A numbered change.
 pub(super) const CHANGE: u32 = NOTE_MIN;

@@ -3,7 +3,7 @@
 use pointwork_core::Session;
 
 use super::{Replicas, note};
-use crate::{clock::unix_ms, identity::ID_BYTES_MAX, lock::lock};
+use crate::{config::ID_BYTES_MAX, driver::clock::unix_ms};
 
 /// How many ends are told in one note.
 const NOTE_ENDS: usize = 1_000;
@@ -11,18 +11,18 @@ const NOTE_ENDS: usize = 1_000;
 impl Replicas {
     /// A session ended, as its client says at `time_ms` since the Unix epoch. All replicas are told.
     pub(crate) fn session_ended(&self, session: Session, time_ms: u64) {
-        lock(&self.fences).end(session.clone(), time_ms, unix_ms());
+        self.fences.lock().end(session.clone(), time_ms, unix_ms());
         self.tell_ended(None, note::from_ends(std::iter::once((&session, time_ms))));
     }
 
     /// Whether a sign of life of a session counts: it was given after the session's last end.
     pub(crate) fn session_lives(&self, session: &Session, time_ms: u64) -> bool {
-        lock(&self.fences).admits(session, time_ms)
+        self.fences.lock().admits(session, time_ms)
     }
 
     /// Tells a peer that has just come all ends that it has missed.
     pub(super) fn tell_ends(&self, peer: &str) {
-        let fences = lock(&self.fences);
+        let fences = self.fences.lock();
         let ends: Vec<_> = fences.all().collect();
         for ends in ends.chunks(NOTE_ENDS) {
             self.tell_ended(Some(peer), note::from_ends(ends.iter().copied()));
@@ -32,7 +32,7 @@ impl Replicas {
     /// A peer told of ends.
     pub(super) fn hear_ends(&self, ends: Vec<(Session, u64)>) {
         let now_ms = unix_ms();
-        let mut fences = lock(&self.fences);
+        let mut fences = self.fences.lock();
         for (session, time_ms) in ends {
             // Its clock may be ahead; a fence in the future would silence what is said now.
             if session.user.len() <= ID_BYTES_MAX && session.id.len() <= ID_BYTES_MAX {

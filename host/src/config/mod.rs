@@ -1,172 +1,42 @@
-//! The settings: one typed configuration out of four layers, each over the one before: defaults, a TOML file, the
-//! environment, the flags.
+//! The settings: one typed value from four layers. Each layer overrides the one before: defaults, a TOML file, the environment,
+//! the flags.
 //!
 //! What [`load`] returns is known to be usable: numbers are in their ranges, texts are what they should be, and no
 //! layer holds a setting that does not exist. Each layer is checked as it is laid, so a wrong value is found even
 //! where a later layer covers it.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
-
-use figment::Figment;
-use serde::{Deserialize, Serialize};
-
-mod admin;
-mod auth;
-mod bounded;
-mod device;
-mod drain;
-mod environment;
-mod error;
-mod layers;
-mod listen;
-mod log;
-mod metrics;
-mod networks;
-mod policy;
-mod records;
-mod redis;
-mod rpc;
-mod secret;
+mod sections;
+mod settings;
+mod sources;
 #[cfg(test)]
 mod tests;
-mod text;
-mod tls;
-mod trace;
+mod values;
 
-pub use admin::{AdminConfig, TOKEN_CHARS_MIN};
-pub use auth::AuthConfig;
-pub use bounded::Bounded;
-pub use device::DeviceConfig;
-pub use drain::DrainConfig;
-pub use error::ConfigError;
-pub use layers::Assignment;
-pub use listen::{CorsOrigins, EnginePath, ListenConfig};
-pub use log::{LogConfig, LogFilter, LogFormat};
-pub use metrics::MetricsConfig;
-pub use networks::Networks;
-pub use policy::{PolicyConfig, PolicyFile, PolicyJson, PolicySource, SlotConfig};
-pub use records::{RecordsConfig, Share};
-pub use redis::RedisConfig;
-pub use rpc::RpcConfig;
-pub use secret::Secret;
-pub use tls::{AdminTlsConfig, ReloadMs, TlsConfig};
-pub use trace::{OtlpEndpoint, TraceConfig};
+pub(crate) use self::values::text::OTHER;
+pub use self::{
+    sections::{
+        admin::{AdminConfig, TOKEN_CHARS_MIN},
+        auth::AuthConfig,
+        device::DeviceConfig,
+        drain::DrainConfig,
+        listen::{CorsOrigins, EnginePath, ListenConfig},
+        log::{LogConfig, LogFilter, LogFormat},
+        metrics::MetricsConfig,
+        policy::{PolicyConfig, PolicyFile, PolicySource, SlotConfig},
+        records::{RecordsConfig, Share},
+        redis::RedisConfig,
+        rpc::RpcConfig,
+        tls::{AdminTlsConfig, ReloadMs, TlsConfig},
+        trace::{OtlpEndpoint, TraceConfig},
+    },
+    settings::Config,
+    sources::{
+        error::ConfigError,
+        layers::Assignment,
+        load::{Sources, load},
+    },
+    values::{bounded::Bounded, networks::Networks, secret::Secret},
+};
 
-use layers::Layer;
-
-/// Every setting. Relative paths are relative to the directory that the host was started in.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Config {
-    /// Where and how clients connect.
-    pub listen: ListenConfig,
-    /// The listener for operators.
-    pub admin: AdminConfig,
-    /// The keys that tokens are verified with.
-    pub auth: AuthConfig,
-    /// What replicas share.
-    pub redis: RedisConfig,
-    /// The policies.
-    pub policy: PolicyConfig,
-    /// Calls from one client to another.
-    pub rpc: RpcConfig,
-    /// Sessions of devices.
-    pub device: DeviceConfig,
-    /// How a replica leaves when it is asked to stop.
-    pub drain: DrainConfig,
-    /// The log.
-    pub log: LogConfig,
-    /// What `/metrics` tells apart.
-    pub metrics: MetricsConfig,
-    /// Spans of calls.
-    pub trace: TraceConfig,
-}
-
-impl Config {
-    /// The settings as TOML that is itself a settings file, except that every secret reads `<set>`.
-    ///
-    /// # Errors
-    /// None that a loaded configuration is known to cause.
-    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
-        toml::to_string(self)
-    }
-}
-
-/// What [`load`] reads; the process's own environment and arguments, or a test's.
-#[derive(Default)]
-pub struct Sources {
-    /// The settings file; when `None`, the environment may name one (`POINTWORK_CONFIG`).
-    pub file: Option<PathBuf>,
-    /// Names and values, as [`std::env::vars_os`] gives them.
-    pub environment: Vec<(OsString, OsString)>,
-    /// From the flags, in rising precedence.
-    pub flags: Vec<Assignment>,
-}
-
-/// Lays the layers over each other.
-///
-/// # Errors
-/// The first setting, in rising precedence, that does not exist or has a wrong value, with its origin; or a file that
-/// cannot be read.
-pub fn load(sources: Sources) -> Result<Config, ConfigError> {
-    let mut figment = Figment::from(Layer::defaults()?);
-    if let Some(path) = sources.file.or_else(|| environment::file(&sources.environment)) {
-        let layer = Layer::file(&path)?;
-        let origin = layer.origin.clone();
-        figment = figment.merge(layer);
-        // A file has types of its own and is held to them: `"5"` is no number there.
-        figment.extract::<Config>().map_err(|error| ConfigError::new(error, &origin))?;
-    }
-    let mut assignments = environment::assignments(&sources.environment)?;
-    assignments.extend(sources.flags);
-    for assignment in assignments {
-        let layer = Layer::assignment(assignment)?;
-        let origin = layer.origin.clone();
-        figment = figment.merge(layer);
-        // Here everything is text, read as the setting's type demands.
-        figment.extract_lossy::<Config>().map_err(|error| ConfigError::new(error, &origin))?;
-    }
-    let config = figment.extract_lossy::<Config>().map_err(|error| ConfigError::new(error, layers::DEFAULT))?;
-    refuse_open_admin(&config, &figment)?;
-    refuse_alone_cluster(&config, &figment)?;
-    refuse_half_a_pair(&config, &figment)?;
-    Ok(config)
-}
-
-/// A certificate and its key belong together.
-fn refuse_half_a_pair(config: &Config, figment: &Figment) -> Result<(), ConfigError> {
-    let listen = config.listen.tls.lack().map(|lack| ("listen", lack));
-    let Some((section, (lacking, given))) = listen.or_else(|| config.admin.lack().map(|lack| ("admin", lack))) else {
-        return Ok(());
-    };
-    let given = format!("{section}.{given}");
-    let origin = figment.find_metadata(&given);
-    let origin = origin.map_or(layers::DEFAULT, |metadata| metadata.name.as_ref());
-    Err(ConfigError::Invalid {
-        setting: format!("{section}.{lacking}"),
-        problem: format!("must be set, because `{given}` is"),
-        origin: format!("the latter from {origin}"),
-    })
-}
-
-/// Pointers in Redis need a Redis.
-fn refuse_alone_cluster(config: &Config, figment: &Figment) -> Result<(), ConfigError> {
-    if config.policy.source == PolicySource::Directory || config.redis.url.is_some() {
-        return Ok(());
-    }
-    let origin = figment.find_metadata("policy.source");
-    let origin = origin.map_or(layers::DEFAULT, |metadata| metadata.name.as_ref()).to_owned();
-    let problem = "is `cluster`, which needs `redis.url`: the policies are kept in Redis".to_owned();
-    Err(ConfigError::Invalid { setting: "policy.source".to_owned(), origin, problem })
-}
-
-/// A rule between two settings; it holds for the whole and not for each layer.
-fn refuse_open_admin(config: &Config, figment: &Figment) -> Result<(), ConfigError> {
-    let Some(problem) = config.admin.exposure() else {
-        return Ok(());
-    };
-    let origin = figment.find_metadata("admin.address");
-    let origin = origin.map_or(layers::DEFAULT, |metadata| metadata.name.as_ref());
-    Err(ConfigError::Invalid { setting: "admin.token".to_owned(), origin: format!("address from {origin}"), problem })
-}
+/// The longest id of a session or machine, in bytes.
+pub(crate) const ID_BYTES_MAX: usize = 256;

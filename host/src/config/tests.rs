@@ -1,10 +1,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use axum::http::HeaderValue;
 use tempfile::NamedTempFile;
+
+use std::ffi::OsString;
 
 use super::*;
 

@@ -5,7 +5,8 @@
 //! the source that are not here.
 
 use self::Kind::{Counter, Gauge, Histogram};
-use super::{EventKind, OTHER};
+use super::EventKind;
+use crate::config::OTHER;
 
 /// What a metric's values do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,12 +4,18 @@ use std::sync::LazyLock;
 
 use metrics::{Counter, Gauge};
 
-use crate::identity::Client;
-
 /// Their handles.
 pub(crate) struct Meters {
     sockets: [Gauge; 3],
     events: [Counter; EventKind::NAMES.len()],
+}
+
+/// What a client is for, as its sockets are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ClientScope {
+    User,
+    Session,
+    Machine,
 }
 
 /// What came from a client, as it is counted.
@@ -58,20 +64,11 @@ impl Meters {
         self.events[kind as usize].increment(1);
     }
 
-    pub(crate) fn connected(&self, client: &Client) {
-        self.scope(client).increment(1.0);
+    pub(crate) fn connected(&self, scope: ClientScope) {
+        self.sockets[scope as usize].increment(1.0);
     }
 
-    pub(crate) fn disconnected(&self, client: &Client) {
-        self.scope(client).decrement(1.0);
-    }
-
-    fn scope(&self, client: &Client) -> &Gauge {
-        let [user, session, machine] = &self.sockets;
-        match client {
-            Client::User => user,
-            Client::Session(_) => session,
-            Client::Machine(_) => machine,
-        }
+    pub(crate) fn disconnected(&self, scope: ClientScope) {
+        self.sockets[scope as usize].decrement(1.0);
     }
 }

@@ -8,9 +8,10 @@
 //!
 //! A call pays for a look at the patterns and one into a table; it takes no lock, and makes no text.
 
+use parking_lot::Mutex;
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, OnceLock},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -18,18 +19,17 @@ use arc_swap::ArcSwap;
 use metrics::Counter;
 use wildmatch::WildMatch;
 
+use crate::config::OTHER;
+
 use super::{
     buckets::{Buckets, CALL_NS, LOOKS},
     page::Page,
 };
-use crate::lock::lock;
 
 /// Longer names are no labels.
 const NAME_BYTES_MAX: usize = 64;
 /// A name with so many digits is an id.
 const ID_DIGITS: usize = 5;
-/// What is counted together.
-pub(crate) const OTHER: &str = "other";
 
 /// Which methods have a label of their own.
 #[derive(Debug, Clone, Default)]
@@ -155,7 +155,7 @@ impl Methods {
     }
 
     fn give(&self, name: &str, user: u64) {
-        let mut brought = lock(&self.brought);
+        let mut brought = self.brought.lock();
         let registered = self.registered.load();
         let brought = brought.entry(user).or_default();
         let is_full = registered.len() >= self.registered_max || *brought >= self.registered_max.div_ceil(2);

@@ -13,8 +13,8 @@ mod trace;
 
 pub(crate) use self::{
     buckets::{Buckets, DECISION_NS},
-    meters::{EventKind, meters},
-    methods::{Ended, Label, Methods, OTHER},
+    meters::{ClientScope, EventKind, meters},
+    methods::{Ended, Label, Methods},
     trace::{CallSpan, TraceContext},
 };
 pub use self::{log::start_log, methods::MethodLabels, metrics::Metrics, page::Page, trace::Tracer};

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::SystemTime};
 use anyhow::{Context, Result, bail};
 use pointwork::{
     config::AuthConfig,
-    token::{self, TokenRequest},
+    edge::auth::token::{self, TokenRequest},
 };
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use anyhow::{Context, Result};
-use pointwork::{config::AuthConfig, token};
+use pointwork::{config::AuthConfig, edge::auth::token};
 use serde_json::{Value, json};
 
 /// What a client says of itself in its CONNECT.

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use anyhow::{Context, Result};
 use pointwork::{
     config::{AuthConfig, Secret},
-    token,
+    edge::auth::token,
 };
 
 use super::common::SECRET;

@@ -1,8 +1,9 @@
 //! Spans on their way to a collector: OTLP in protobuf, over plain HTTP.
 
+use parking_lot::Mutex;
 use std::{
     pin::pin,
-    sync::{Arc, Mutex},
+    sync::Arc,
     task::{Context, Poll, Waker},
     time::Duration,
 };
@@ -23,7 +24,6 @@ use prost::Message;
 use ureq::Agent;
 
 use super::{Attribute, Ended};
-use crate::lock::lock;
 
 /// The longest answer of a collector that is read.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
@@ -77,7 +77,7 @@ impl Exporter {
         let exported = pin!(self.exporter.export(spans));
         // The client blocks: whoever asks for the result has it.
         match exported.poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(result) => result.map(|()| lock(&self.rejected).take()).map_err(|error| error.to_string()),
+            Poll::Ready(result) => result.map(|()| self.rejected.lock().take()).map_err(|error| error.to_string()),
             Poll::Pending => Err("the exporter waits for something else than its client".to_owned()),
         }
     }
@@ -151,7 +151,7 @@ impl opentelemetry_http::HttpClient for Client {
             let (parts, body) = request.into_parts();
             let mut answer = self.agent.run(Request::from_parts(parts, body.as_ref()))?;
             let body = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec()?;
-            *lock(&self.rejected) = if answer.status().is_success() { Rejected::read(&body) } else { None };
+            *self.rejected.lock() = if answer.status().is_success() { Rejected::read(&body) } else { None };
             let mut response = Response::new(Bytes::from(body));
             *response.status_mut() = answer.status();
             Ok(response)

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use fastrand::Rng;
 use pointwork::{
     config::{PolicyConfig, RpcConfig},
-    policies::Policies,
+    policies::slots::Policies,
 };
 use pointwork_core::decision::Call;
 use pointwork_policy::SlotName;

@@ -1,0 +1,148 @@
+//! What clients do: connect, register methods, call, disconnect.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use pointwork_core::{
+    CallRefused,
+    call::message,
+    decision::{Departure, Traits},
+    room,
+};
+
+use super::{
+    call::{
+        location::SocketLocation,
+        open_call::{CallerRequest, OpenCall},
+        request::{CallRefusal, CallRequest},
+    },
+    daemons::resume::ResumeKey,
+    state::{Calls, Participant},
+};
+use crate::{
+    edge::{
+        payload::{Answer, Incoming, memory_bytes},
+        send::{acknowledge, tell},
+        socketio::{AckSender, SocketRef, socket_id},
+    },
+    telemetry::{Ended, Label, Tracer},
+};
+
+impl Calls {
+    /// A socket of the party is connected.
+    pub fn connect(self: &Arc<Self>, socket: &SocketRef, party: &Participant) {
+        let traits = Traits { local: true, resumable: party.capabilities.resume, ..Traits::default() };
+        if party.capabilities.resume {
+            socket.extensions.insert(ResumeKey(party.client));
+        }
+        self.drive_shard(party.shard, |shard, now| {
+            shard.sockets.insert(socket_id(socket.id), SocketLocation::Here(socket.clone()));
+            shard.switchboard.handle_connect(socket_id(socket.id), party.user.clone(), 0, traits, now);
+        });
+    }
+
+    /// A packet of the socket came in that is not the RPC layer's own.
+    pub fn touch(self: &Arc<Self>, socket: &SocketRef, party: &Participant) {
+        self.drive_shard(party.shard, |shard, now| shard.switchboard.handle_packet(socket_id(socket.id), now));
+    }
+
+    /// `rpc-register`; `method` is `None` when the payload names none.
+    pub fn register(self: &Arc<Self>, socket: &SocketRef, party: &Participant, method: Option<String>) {
+        let registered = method.map(|method| {
+            let method: Arc<str> = method.into();
+            let outcome = self.drive_shard(party.shard, |shard, now| {
+                shard.switchboard.handle_register(socket_id(socket.id), method.clone(), now)
+            });
+            (method, outcome)
+        });
+        match registered {
+            Some((method, Ok(()))) => {
+                self.methods.registered(&method, || party.key);
+                self.replicas.joined(socket_id(socket.id), &party.user, party.capabilities.resume, &method);
+                socket.join(room::rpc(&party.user, &method));
+                tell(socket, "rpc-registered", &serde_json::json!({ "method": &*method }));
+            }
+            Some((_, Err(error))) => refuse(socket, "register", error.message()),
+            None => refuse(socket, "register", message::INVALID_METHOD),
+        }
+    }
+
+    /// `rpc-unregister`; `method` is `None` when the payload names none.
+    pub fn unregister(self: &Arc<Self>, socket: &SocketRef, party: &Participant, method: Option<String>) {
+        let unregistered = method.map(|method| {
+            let method: Arc<str> = method.into();
+            let outcome = self.drive_shard(party.shard, |shard, now| {
+                shard.switchboard.handle_unregister(socket_id(socket.id), &method, now)
+            });
+            (method, outcome)
+        });
+        match unregistered {
+            Some((method, Ok(()))) => {
+                self.replicas.left(socket_id(socket.id), &method);
+                socket.leave(room::rpc(&party.user, &method));
+                tell(socket, "rpc-unregistered", &serde_json::json!({ "method": &*method }));
+            }
+            Some((_, Err(error))) => refuse(socket, "unregister", error.message()),
+            None => refuse(socket, "unregister", message::INVALID_METHOD),
+        }
+    }
+
+    /// `rpc-call {method, params}`, answered through `ack`.
+    pub fn call(self: &Arc<Self>, socket: &SocketRef, party: &Participant, incoming: Incoming, ack: AckSender) {
+        let bytes = incoming.bytes;
+        let CallRequest { method, params, timeout } = match CallRequest::of(incoming, self.params_bytes_max) {
+            Ok(asked) => asked,
+            Err(refusal) => return self.refuse(self.methods.other(), socket, ack, &refusal),
+        };
+        let label = self.methods.label(&method);
+        let timeout = self.deadlines.of(&method, timeout);
+        let memory_bytes = params.as_ref().map_or(0, memory_bytes);
+        let method: Arc<str> = method.into();
+        let wants_waiting = party.capabilities.waiting;
+        let request =
+            CallerRequest { caller: socket.clone(), ack, method: method.clone(), label, params, wants_waiting };
+        let Some(place) = self.places.take(memory_bytes) else {
+            return self.refuse(label, socket, request.ack, &CallRefused::TooManyCalls.into());
+        };
+        let span = self.tracer.as_ref().and_then(Tracer::call);
+        let mut held = Some(OpenCall::new(request, party.key, place, span));
+        let refused = self.drive_shard(party.shard, |shard, now| {
+            let call = shard.switchboard.handle_call(socket_id(socket.id), method, bytes, timeout, now)?;
+            if let Some(held) = held.take() {
+                shard.held.insert(call, held);
+                self.taken.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok::<_, CallRefused>(())
+        });
+        if let (Err(refused), Some(held)) = (refused, held) {
+            self.refuse(label, socket, held.into_ack(), &refused.into());
+        }
+    }
+
+    /// Tells a caller why its call was not taken.
+    fn refuse(&self, label: Label, caller: &SocketRef, ack: AckSender, refusal: &CallRefusal) {
+        self.methods.ended(label, Ended::Refused);
+        metrics::counter!("rpc_refused_total", "reason" => refusal.label()).increment(1);
+        acknowledge(caller, ack, &Answer::error(refusal.to_string()));
+    }
+
+    /// The socket is gone. How long ago it was heard of.
+    pub fn disconnect(self: &Arc<Self>, socket: &SocketRef, party: &Participant, departure: Departure) -> Duration {
+        let idle = self.drive_shard(party.shard, |shard, now| {
+            let idle = shard.switchboard.directory().idle(socket_id(socket.id), now);
+            shard.sockets.remove(&socket_id(socket.id));
+            shard.switchboard.handle_disconnect(socket_id(socket.id), departure, now);
+            idle.unwrap_or_default()
+        });
+        self.replicas.gone(socket_id(socket.id), departure);
+        idle
+    }
+}
+
+/// `rpc-error {type, error}`.
+fn refuse(socket: &SocketRef, what: &'static str, error: &str) {
+    metrics::counter!("rpc_errors_total", "type" => what).increment(1);
+    tell(socket, "rpc-error", &serde_json::json!({ "type": what, "error": error }));
+}

@@ -1,0 +1,118 @@
+//! `[admin]`: the listener for operators and the application's backend.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::tls::{AdminTlsConfig, Lack, lack};
+use crate::config::values::secret::Secret;
+use crate::config::values::text;
+
+/// The shortest token, in characters, that may guard a listener which others can reach.
+pub const TOKEN_CHARS_MIN: usize = 16;
+
+/// The admin listener: health, policies, metrics, emit.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdminConfig {
+    /// Where it listens.
+    #[serde(deserialize_with = "text::socket_addr")]
+    pub address: SocketAddr,
+    /// The bearer token that a request must carry. A loaded configuration has one of at least [`TOKEN_CHARS_MIN`]
+    /// characters whenever the address is not a loopback address, unless there is `tls.client_ca`. Requests from loopback need none.
+    pub token: Option<Secret>,
+    /// The certificate of the listener, and whose clients need no token.
+    pub tls: AdminTlsConfig,
+    /// PEM: who vouches for the host that the operators' commands ask; without it, whoever this machine trusts.
+    #[serde(default, deserialize_with = "text::non_empty")]
+    pub ca: Option<PathBuf>,
+    /// PEM: the certificate that the operators' commands show. A loaded configuration has both this and
+    /// [`client_key`](Self::client_key), or neither.
+    #[serde(default, deserialize_with = "text::non_empty")]
+    pub client_cert: Option<PathBuf>,
+    /// PEM: its key.
+    #[serde(default, deserialize_with = "text::non_empty")]
+    pub client_key: Option<PathBuf>,
+}
+
+impl AdminConfig {
+    /// What is wrong between the address and the token, if anything is.
+    pub(in crate::config) fn exposure(&self) -> Option<String> {
+        let chars = self.token.as_ref().map(|token| token.expose().chars().count());
+        let loopback = self.address.ip().to_canonical().is_loopback();
+        if loopback || self.tls.client_ca.is_some() || chars.is_some_and(|chars| chars >= TOKEN_CHARS_MIN) {
+            return None;
+        }
+        let state = match chars {
+            None => "is not set".to_owned(),
+            Some(chars) => format!("has only {chars}"),
+        };
+        Some(format!(
+            "must have at least {TOKEN_CHARS_MIN} characters because `admin.address` ({}) is not a loopback address and there is no `admin.tls.client_ca`, and it {state}",
+            self.address
+        ))
+    }
+
+    /// Whether a token may go over the network in the clear.
+    #[must_use]
+    pub fn is_plain_beyond_loopback(&self) -> bool {
+        self.tls.cert.is_none() && !self.address.ip().to_canonical().is_loopback()
+    }
+
+    /// What lacks, if anything does.
+    pub(in crate::config) fn lack(&self) -> Option<Lack> {
+        let client = lack(self.client_cert.as_ref(), self.client_key.as_ref(), ("client_cert", "client_key"));
+        self.tls.lack().or(client)
+    }
+}
+
+impl Default for AdminConfig {
+    fn default() -> Self {
+        Self {
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 9090)),
+            token: None,
+            tls: AdminTlsConfig::default(),
+            ca: None,
+            client_cert: None,
+            client_key: None,
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reachable_address_needs_a_long_token() {
+        let exposed = |address: &str, token: Option<&str>| {
+            let address = address.parse().unwrap();
+            let token = token.and_then(Secret::new);
+            AdminConfig { address, token, ..AdminConfig::default() }.exposure().is_some()
+        };
+        assert!(exposed("0.0.0.0:9090", None));
+        assert!(exposed("0.0.0.0:9090", Some("fifteen-letters")));
+        assert!(!exposed("0.0.0.0:9090", Some("sixteen--letters")));
+        assert!(exposed("[::]:9090", None));
+        for loopback in ["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
+            assert!(!exposed(loopback, None), "{loopback}");
+        }
+    }
+
+    #[test]
+    fn certificates_of_clients_are_as_good_as_a_token() {
+        let mut admin = AdminConfig { address: "0.0.0.0:9090".parse().unwrap(), ..AdminConfig::default() };
+        assert!(admin.exposure().is_some() && admin.is_plain_beyond_loopback());
+        admin.tls.client_ca = Some("ca.pem".into());
+        assert!(admin.exposure().is_none());
+        assert_eq!(admin.lack(), Some(("tls.cert", "tls.client_ca")));
+        admin.tls.cert = Some("cert.pem".into());
+        assert_eq!(admin.lack(), Some(("tls.key", "tls.cert")));
+        admin.tls.key = Some("key.pem".into());
+        assert!(admin.lack().is_none() && !admin.is_plain_beyond_loopback());
+        admin.client_key = Some("key.pem".into());
+        assert_eq!(admin.lack(), Some(("client_cert", "client_key")));
+    }
+}

@@ -1,0 +1,90 @@
+//! Loads the settings: lays the layers over each other, and checks what must hold between them.
+
+use std::{ffi::OsString, path::PathBuf};
+
+use figment::Figment;
+
+use super::{
+    environment,
+    error::ConfigError,
+    layers::{self, Assignment, Layer},
+};
+use crate::config::{sections::policy::PolicySource, settings::Config};
+
+/// What [`load`] reads; the process's own environment and arguments, or a test's.
+#[derive(Default)]
+pub struct Sources {
+    /// The settings file; when `None`, the environment may name one (`POINTWORK_CONFIG`).
+    pub file: Option<PathBuf>,
+    /// Names and values, as [`std::env::vars_os`] gives them.
+    pub environment: Vec<(OsString, OsString)>,
+    /// From the flags, in rising precedence.
+    pub flags: Vec<Assignment>,
+}
+
+/// Lays the layers over each other.
+///
+/// # Errors
+/// The first setting, in rising precedence, that does not exist or has a wrong value, with its origin; or a file that
+/// cannot be read.
+pub fn load(sources: Sources) -> Result<Config, ConfigError> {
+    let mut figment = Figment::from(Layer::defaults()?);
+    if let Some(path) = sources.file.or_else(|| environment::file(&sources.environment)) {
+        let layer = Layer::file(&path)?;
+        let origin = layer.origin.clone();
+        figment = figment.merge(layer);
+        // A file has types of its own and is held to them: `"5"` is no number there.
+        figment.extract::<Config>().map_err(|error| ConfigError::new(error, &origin))?;
+    }
+    let mut assignments = environment::assignments(&sources.environment)?;
+    assignments.extend(sources.flags);
+    for assignment in assignments {
+        let layer = Layer::assignment(assignment)?;
+        let origin = layer.origin.clone();
+        figment = figment.merge(layer);
+        // Here everything is text, read as the setting's type demands.
+        figment.extract_lossy::<Config>().map_err(|error| ConfigError::new(error, &origin))?;
+    }
+    let config = figment.extract_lossy::<Config>().map_err(|error| ConfigError::new(error, layers::DEFAULT))?;
+    refuse_open_admin(&config, &figment)?;
+    refuse_alone_cluster(&config, &figment)?;
+    refuse_half_a_pair(&config, &figment)?;
+    Ok(config)
+}
+
+/// A certificate and its key belong together.
+fn refuse_half_a_pair(config: &Config, figment: &Figment) -> Result<(), ConfigError> {
+    let listen = config.listen.tls.lack().map(|lack| ("listen", lack));
+    let Some((section, (lacking, given))) = listen.or_else(|| config.admin.lack().map(|lack| ("admin", lack))) else {
+        return Ok(());
+    };
+    let given = format!("{section}.{given}");
+    let origin = figment.find_metadata(&given);
+    let origin = origin.map_or(layers::DEFAULT, |metadata| metadata.name.as_ref());
+    Err(ConfigError::Invalid {
+        setting: format!("{section}.{lacking}"),
+        problem: format!("must be set, because `{given}` is"),
+        origin: format!("the latter from {origin}"),
+    })
+}
+
+/// Pointers in Redis need a Redis.
+fn refuse_alone_cluster(config: &Config, figment: &Figment) -> Result<(), ConfigError> {
+    if config.policy.source == PolicySource::Directory || config.redis.url.is_some() {
+        return Ok(());
+    }
+    let origin = figment.find_metadata("policy.source");
+    let origin = origin.map_or(layers::DEFAULT, |metadata| metadata.name.as_ref()).to_owned();
+    let problem = "is `cluster`, which needs `redis.url`: the policies are kept in Redis".to_owned();
+    Err(ConfigError::Invalid { setting: "policy.source".to_owned(), origin, problem })
+}
+
+/// A rule between two settings; it holds for the whole and not for each layer.
+fn refuse_open_admin(config: &Config, figment: &Figment) -> Result<(), ConfigError> {
+    let Some(problem) = config.admin.exposure() else {
+        return Ok(());
+    };
+    let origin = figment.find_metadata("admin.address");
+    let origin = origin.map_or(layers::DEFAULT, |metadata| metadata.name.as_ref());
+    Err(ConfigError::Invalid { setting: "admin.token".to_owned(), origin: format!("address from {origin}"), problem })
+}

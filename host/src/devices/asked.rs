@@ -1,0 +1,47 @@
+//! Which decisions the questions to `settle` led to: what the machine decides after one names the question alone.
+
+use std::collections::VecDeque;
+
+use pointwork_core::device::OpId;
+
+use crate::policies::slots::Source;
+
+/// How many are remembered. What follows from one comes within a few steps of the device, or never.
+const ASKED_MAX: usize = 1_024;
+
+/// The last questions, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Asked(VecDeque<(OpId, Source)>);
+
+impl Asked {
+    /// A question was answered.
+    pub(super) fn note(&mut self, ask: OpId, source: Source) {
+        if self.0.len() == ASKED_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back((ask, source));
+    }
+
+    /// Where the answer to a question was from.
+    pub(super) fn source(&self, ask: OpId) -> Option<Source> {
+        self.0.iter().rev().find(|(asked, _)| *asked == ask).map(|(_, source)| *source)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_ones_are_remembered() {
+        let mut asked = Asked::default();
+        let source = |decision| Source { decision, generation: None };
+        for number in 0..=ASKED_MAX as u64 {
+            asked.note(OpId(number), source(number + 7));
+        }
+        assert_eq!(asked.0.len(), ASKED_MAX);
+        assert_eq!(asked.source(OpId(0)), None, "it made room");
+        assert_eq!(asked.source(OpId(1)), Some(source(8)));
+        assert_eq!(asked.source(OpId(ASKED_MAX as u64)), Some(source(ASKED_MAX as u64 + 7)));
+    }
+}

@@ -1,0 +1,220 @@
+//! Carries out what the machine of sessions says, outside its lock.
+
+use std::sync::Arc;
+
+use pointwork_core::{
+    SocketId,
+    device::{CloseReason, DeviceCommand, Holder, Moment, OwnerAnswer, RegisterId, SessionEvent, Status, StoreAway},
+    time::span_ms,
+};
+use serde_json::json;
+
+use super::state::{DeviceState, Devices, at_moment};
+use crate::{
+    cluster::device_store::Unread,
+    edge::{
+        send::tell,
+        slow_clients::{close, silence},
+        socketio::SocketRef,
+    },
+    policies::slots::{DeviceInArm, Settled, Source},
+};
+
+impl Devices {
+    /// Takes one step of the machine and carries out all that follows from it.
+    pub(super) fn drive<T>(self: &Arc<Self>, step: impl FnOnce(&mut DeviceState, Moment) -> T) -> T {
+        self.driver.drive(at_moment(step), |command| self.carry_out(command))
+    }
+
+    /// The same for news that a task of the cluster brings; see [`Driver::drive_aside`](crate::driver::Driver::drive_aside).
+    pub(super) fn drive_aside<T>(self: &Arc<Self>, step: impl FnOnce(&mut DeviceState, Moment) -> T) -> T {
+        let devices = self.clone();
+        self.driver.drive_aside(at_moment(step), move |command| devices.carry_out(command))
+    }
+
+    /// Gives what follows at once.
+    fn carry_out(self: &Arc<Self>, command: DeviceCommand) -> Vec<DeviceCommand> {
+        match command {
+            DeviceCommand::CheckToken { socket, register } => return self.check_token(socket, register),
+            DeviceCommand::AskSettle {
+                device, op, window_ms, mut incumbent, newcomer, history, trial, pinned, ..
+            } => {
+                let silent_ms = if incumbent.local { self.silence_of_holder(&device) } else { u32::MAX };
+                incumbent.idle_ms = incumbent.idle_ms.min(silent_ms);
+                let whom = DeviceInArm { device: &device, trial: trial.as_deref(), pinned: pinned.as_deref() };
+                let Settled { verdict, exposure, source } =
+                    self.policies.settle_device(&whom, window_ms, &incumbent, &newcomer, &history);
+                let told = |state: &mut DeviceState, at| {
+                    state.asked.note(op, source);
+                    if let Some(holder) = state.sessions.holder(&device) {
+                        state.sessions.handle_heard(holder.socket, silent_ms, at);
+                    }
+                    state.sessions.handle_verdict(&device, op, verdict, exposure, at);
+                };
+                return self.driver.step(at_moment(told)).1;
+            }
+            DeviceCommand::Read { device, op } => {
+                let devices = self.clone();
+                tokio::spawn(async move {
+                    let record = devices.store.read(&device).await;
+                    devices.drive(|state, at| match record {
+                        Ok(record) => state.sessions.handle_read(&device, op, Ok(record), at),
+                        Err(Unread::Away) => state.sessions.handle_read(&device, op, Err(StoreAway), at),
+                        Err(Unread::Unreadable) => state.sessions.handle_unreadable(&device, op, at),
+                    });
+                });
+            }
+            DeviceCommand::Swap { device, op, expected, record } => {
+                let devices = self.clone();
+                tokio::spawn(async move {
+                    let swapped = devices.store.swap(&device, expected, &record).await;
+                    devices.drive(|state, at| state.sessions.handle_swapped(&device, op, swapped, at));
+                });
+            }
+            DeviceCommand::AskOwner { device, op, replica, socket } => {
+                let devices = self.clone();
+                tokio::spawn(async move {
+                    let answer = devices.ask_owner(&device, &replica, socket).await;
+                    devices.drive(|state, at| state.sessions.handle_owner(&device, op, answer, at));
+                });
+            }
+            DeviceCommand::EvictRemote { device, epoch, replica, socket, after_ms } => {
+                let devices = self.clone();
+                tokio::spawn(async move { devices.evict_at(device, epoch, replica, socket, after_ms).await });
+            }
+            DeviceCommand::Registered { socket, device, status, pairing_code } => {
+                self.tell_registered(socket, &device, status, pairing_code.as_deref());
+            }
+            DeviceCommand::Throttled { socket, reason, retry_after_ms } => {
+                let told = json!({ "reason": reason.as_str(), "retry_after_ms": retry_after_ms });
+                self.tell(socket, "device:throttled", &told);
+            }
+            DeviceCommand::AuthError { socket, error } => {
+                self.tell(socket, "device:auth-error", &json!({ "error": error.to_string() }));
+            }
+            DeviceCommand::HeartbeatRefused { socket, device, holder } => {
+                // Not the socket: its id is that of its HTTP session, by which others could speak for it.
+                let shown = |holder: Holder| json!({ "replica": &*holder.replica, "since_ms": holder.accepted_ms });
+                let told = json!({ "device_id": &*device, "holder": holder.map(shown) });
+                self.tell(socket, "device:heartbeat-refused", &told);
+            }
+            DeviceCommand::Close { socket, why } => self.close(socket, why),
+            DeviceCommand::Status { device, status, epoch, owner, last_seen_ms } => {
+                self.tell_dashboards(&device, status, epoch, owner.as_deref(), last_seen_ms);
+            }
+            DeviceCommand::Event(event) => {
+                let source = event.ask.and_then(|ask| self.driver.peek(|state| state.asked.source(ask)));
+                note(&event, source);
+            }
+        }
+        Vec::new()
+    }
+
+    fn check_token(&self, socket: SocketId, register: RegisterId) -> Vec<DeviceCommand> {
+        let take = |state: &mut DeviceState, _| {
+            let client = state.clients.get_mut(&socket);
+            client.map(|client| (client.token.take(), client.claimed.clone())).unwrap_or_default()
+        };
+        let ((token, claimed), mut commands) = self.driver.step(take);
+        let proof = self.tokens.check(token.as_deref(), claimed.as_deref());
+        let proven = |state: &mut DeviceState, at| state.sessions.handle_proof(socket, register, proof, at);
+        commands.extend(self.driver.step(at_moment(proven)).1);
+        commands
+    }
+
+    /// `device:registered`; one that is not paired yet gets the token that it is to come back with.
+    fn tell_registered(&self, socket: SocketId, device: &str, status: Status, pairing_code: Option<&str>) {
+        let mut told = json!({ "device_id": device, "status": word(status) });
+        if let (Status::Provisioning, Some(code)) = (status, pairing_code) {
+            match self.tokens.mint(device, None, Some(code)) {
+                Ok(token) => told["device_token"] = token.into(),
+                Err(error) => tracing::warn!(%error, device, "a device gets no token"),
+            }
+        }
+        self.tell(socket, "device:registered", &told);
+    }
+
+    fn socket(&self, socket: SocketId) -> Option<SocketRef> {
+        self.driver.peek(|state| state.clients.get(&socket).map(|client| client.socket.clone()))
+    }
+
+    pub(super) fn tell(&self, socket: SocketId, event: &str, data: &serde_json::Value) {
+        let socket = self.socket(socket);
+        if let Some(socket) = socket {
+            tell(&socket, event, data);
+        }
+    }
+
+    /// Closes a socket.
+    fn close(&self, socket: SocketId, why: CloseReason) {
+        let socket = self.socket(socket);
+        let Some(socket) = socket else { return };
+        tracing::debug!(socket = %socket.id, ?why, "a device's socket is closed");
+        close(socket);
+    }
+
+    /// What this replica says of a holder of its.
+    pub(super) fn owner_answer(&self, device: &str, socket: SocketId) -> OwnerAnswer {
+        let now = self.driver.clock().now();
+        let answer = self.driver.peek(|state| state.sessions.owner_answer(device, socket, now));
+        match answer {
+            OwnerAnswer::Alive { age_ms, idle_ms, heartbeat_ms } => {
+                OwnerAnswer::Alive { age_ms, idle_ms: idle_ms.min(self.silence_of_holder(device)), heartbeat_ms }
+            }
+            other => other,
+        }
+    }
+
+    /// How long nothing was heard of the holder of a device here, the engine's own packets included, in milliseconds; the
+    /// longest there is if that is not known.
+    fn silence_of_holder(&self, device: &str) -> u32 {
+        let socket = self.driver.peek(|state| {
+            let holder = state.sessions.holder(device).and_then(|holder| state.clients.get(&holder.socket));
+            holder.map(|client| client.socket.clone())
+        });
+        socket.and_then(|socket| silence(&socket)).map_or(u32::MAX, span_ms)
+    }
+}
+
+/// A status as devices and dashboards read it.
+pub(super) const fn word(status: Status) -> &'static str {
+    match status {
+        Status::Online => "online",
+        Status::Offline => "offline",
+        Status::Provisioning => "provisioning",
+    }
+}
+
+/// A holder as operators read it.
+pub(super) fn shown(holder: &Holder) -> serde_json::Value {
+    let socket = holder.socket.0.to_be_bytes();
+    json!({
+        "replica": &*holder.replica,
+        "socket": std::str::from_utf8(&socket).unwrap_or_default(),
+        "since_ms": holder.accepted_ms,
+    })
+}
+
+/// One line in the log and one count for each decision.
+fn note(event: &SessionEvent, source: Option<Source>) {
+    let outcome = format!("{:?}", event.outcome).to_lowercase();
+    let reason = match event.reason {
+        pointwork_core::device::Reason::Auth(_) => "auth".to_owned(),
+        reason => format!("{reason:?}").to_lowercase(),
+    };
+    metrics::counter!("pointwork_device_sessions_total", "outcome" => outcome.clone(), "reason" => reason.clone())
+        .increment(1);
+    tracing::info!(
+        device = event.device.as_deref(),
+        outcome,
+        reason,
+        epoch = event.epoch,
+        arm = event.exposure.as_ref().map(|exposure| exposure.arm.as_str()),
+        decision = source.map(|source| source.decision),
+        generation =
+            source.map(|source| source.generation.map_or_else(|| "native".to_owned(), |digest| digest.short())),
+        incumbent_age_ms = event.incumbent.map(|incumbent| incumbent.age_ms),
+        incumbent_idle_ms = event.incumbent.map(|incumbent| incumbent.idle_ms),
+        "device session"
+    );
+}

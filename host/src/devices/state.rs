@@ -1,0 +1,189 @@
+//! The devices of this replica: the machine of their sessions, and the sockets that its ids stand for.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use pointwork_core::{
+    SocketId, Time,
+    decision::Departure,
+    device::{DeviceCommand, Moment, Registration, Sessions},
+    time::span_ms,
+};
+use socketioxide_redis_streams::Namespace;
+use tokio::time::sleep;
+
+use super::{asked::Asked, tokens::Tokens};
+use crate::{
+    cluster::{Replicas, device_store::Store},
+    config::Config,
+    driver::{Clock, Driver, Machine, clock::unix_ms},
+    edge::{
+        auth::{AuthError, Claims, Verifier},
+        slow_clients::{close, silence},
+        socketio::{SocketIo, SocketRef, socket_id},
+    },
+    policies::slots::Policies,
+};
+
+/// The namespace of devices.
+pub(crate) const DEVICE_NSP: &str = "/device";
+/// The namespace of the users who watch devices.
+pub(crate) const DASHBOARD_NSP: &str = "/dashboard";
+
+/// How long the store may take to hear that this replica's devices are gone.
+const FAREWELL_MAX: Duration = Duration::from_secs(1);
+
+/// The devices of this replica.
+pub struct Devices {
+    pub(super) driver: Driver<DeviceState>,
+    pub(super) store: Arc<Store>,
+    pub(super) tokens: Tokens,
+    pub(super) policies: Arc<Policies>,
+    pub(super) replicas: Arc<Replicas>,
+    pub(super) namespace: Arc<Namespace>,
+    pub(super) io: OnceLock<SocketIo>,
+}
+
+/// What the driver's lock guards.
+pub(super) struct DeviceState {
+    pub(super) sessions: Sessions,
+    /// Exactly those that the machine knows.
+    pub(super) clients: HashMap<SocketId, DeviceClient>,
+    pub(super) asked: Asked,
+}
+
+/// A device's socket, and what it brought to register with.
+pub(super) struct DeviceClient {
+    pub(super) socket: SocketRef,
+    /// The id that it claims.
+    pub(super) claimed: Option<Arc<str>>,
+    pub(super) token: Option<String>,
+}
+
+impl Machine for DeviceState {
+    type Command = DeviceCommand;
+
+    fn next_command(&mut self) -> Option<DeviceCommand> {
+        self.sessions.next_command()
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.sessions.poll_timeout()
+    }
+}
+
+/// Makes a step that is told the wall clock's time too.
+pub(super) fn at_moment<T>(
+    step: impl FnOnce(&mut DeviceState, Moment) -> T,
+) -> impl FnOnce(&mut DeviceState, Time) -> T {
+    |state, now| step(state, Moment { now, unix_ms: unix_ms() })
+}
+
+impl Devices {
+    /// The devices of a replica. Nothing happens before [`Devices::start`].
+    #[must_use]
+    pub fn new(
+        config: &Config,
+        verifier: Arc<Verifier>,
+        policies: Arc<Policies>,
+        replicas: Arc<Replicas>,
+        store: Arc<Store>,
+    ) -> Arc<Self> {
+        let cluster = replicas.cluster();
+        let sessions = Sessions::new(cluster.uid().into(), config.device.settings());
+        let state = DeviceState { sessions, clients: HashMap::new(), asked: Asked::default() };
+        Arc::new(Self {
+            driver: Driver::new(state, Clock::start()),
+            store,
+            tokens: Tokens::new(verifier, config.auth.clone()),
+            policies,
+            namespace: cluster.namespace(DEVICE_NSP),
+            replicas,
+            io: OnceLock::new(),
+        })
+    }
+
+    /// A socket of the namespace is connected.
+    pub(crate) fn connect(self: &Arc<Self>, socket: &SocketRef) {
+        let id = socket_id(socket.id);
+        let connected = self.drive(|state, at| {
+            let client = DeviceClient { socket: socket.clone(), claimed: None, token: None };
+            state.sessions.handle_open(id, at).map(|()| state.clients.insert(id, client))
+        });
+        if connected.is_err() {
+            metrics::counter!("pointwork_device_sockets_refused_total").increment(1);
+            close(socket.clone());
+        }
+    }
+
+    /// `device:register`, with the device token if the device brought one.
+    pub(crate) fn register(self: &Arc<Self>, socket: SocketId, registration: Registration, token: Option<String>) {
+        self.drive(|state, at| {
+            if let Some(client) = state.clients.get_mut(&socket) {
+                client.claimed.clone_from(&registration.device);
+                client.token = token;
+            }
+            state.sessions.handle_register(socket, registration, at);
+        });
+    }
+
+    /// `device:heartbeat`.
+    pub(crate) fn heartbeat(self: &Arc<Self>, socket: SocketId, device: &Arc<str>) {
+        self.drive(|state, at| state.sessions.handle_heartbeat(socket, device, at));
+    }
+
+    /// Any other event of a device.
+    pub(crate) fn touch(self: &Arc<Self>, socket: SocketId) {
+        self.drive(|state, at| state.sessions.handle_packet(socket, at));
+    }
+
+    /// The socket is gone.
+    pub(crate) fn disconnect(self: &Arc<Self>, socket: SocketId, departure: Departure) {
+        self.drive(|state, at| {
+            if let Some(client) = state.clients.remove(&socket) {
+                if let Some(silent) = silence(&client.socket) {
+                    state.sessions.handle_heard(socket, span_ms(silent), at);
+                }
+                state.sessions.handle_close(socket, departure, at);
+            }
+        });
+    }
+
+    /// Whether the host can make device tokens, and so pair devices.
+    pub(crate) fn can_pair(&self) -> bool {
+        self.tokens.can_mint()
+    }
+
+    /// Verifies the token of a user who watches devices.
+    pub(crate) fn verify_user(&self, token: &str) -> Result<Claims, AuthError> {
+        self.tokens.user(token)
+    }
+
+    /// The server is about to close, which ends connections without a disconnect: writes the end of each session to the store.
+    pub(crate) async fn leave(self: &Arc<Self>) {
+        for socket in self.driver.peek(|state| state.clients.keys().copied().collect::<Vec<_>>()) {
+            self.disconnect(socket, Departure::Drained);
+        }
+        let written = async {
+            while self.driver.peek(|state| state.sessions.load().working > 0) {
+                sleep(Duration::from_millis(10)).await;
+            }
+        };
+        if tokio::time::timeout(FAREWELL_MAX, written).await.is_err() {
+            tracing::warn!("the store was not told of every device that is gone");
+        }
+    }
+
+    /// Writes the counts of devices to the metrics.
+    pub(crate) fn publish(&self, io: &SocketIo) {
+        let load = self.driver.peek(|state| state.sessions.load());
+        let dashboards = io.of(DASHBOARD_NSP).map_or(0, |dashboards| dashboards.sockets().len());
+        metrics::gauge!("pointwork_device_sockets").set(load.sockets as f64);
+        metrics::gauge!("pointwork_device_holders").set(load.holders as f64);
+        metrics::gauge!("websocket_connections_total", "type" => "device").set(load.sockets as f64);
+        metrics::gauge!("websocket_connections_total", "type" => "dashboard").set(dashboards as f64);
+    }
+}
