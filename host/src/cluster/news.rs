@@ -2,7 +2,7 @@
 
 use pointwork_core::{BookCommand, SocketId};
 
-use super::note::Resumed;
+use super::notes::Resumed;
 
 /// One piece of news. Subscribers hear each piece before the next one, in the order of arrival.
 pub(crate) enum News<'a> {

@@ -17,7 +17,7 @@ use tokio::time::sleep;
 
 use super::{asked::Asked, tokens::Tokens};
 use crate::{
-    cluster::{Replicas, device_store::Store},
+    cluster::{Replicas, device_store::DeviceStore},
     config::Config,
     driver::{Clock, Driver, Machine, clock::unix_ms},
     edge::{
@@ -39,7 +39,7 @@ const FAREWELL_MAX: Duration = Duration::from_secs(1);
 /// The devices of this replica.
 pub struct Devices {
     pub(super) driver: Driver<DeviceState>,
-    pub(super) store: Arc<Store>,
+    pub(super) store: Arc<DeviceStore>,
     pub(super) tokens: Tokens,
     pub(super) policies: Arc<Policies>,
     pub(super) replicas: Arc<Replicas>,
@@ -90,7 +90,7 @@ impl Devices {
         verifier: Arc<Verifier>,
         policies: Arc<Policies>,
         replicas: Arc<Replicas>,
-        store: Arc<Store>,
+        store: Arc<DeviceStore>,
     ) -> Arc<Self> {
         let cluster = replicas.cluster();
         let sessions = Sessions::new(cluster.uid().into(), config.device.settings());

@@ -9,7 +9,7 @@ use socketioxide_redis_streams::Cluster;
 use super::{memory, settings};
 use crate::{
     calls::Calls,
-    cluster::{Replicas, device_store::Store},
+    cluster::{Replicas, device_store::DeviceStore},
     config::{Config, ListenConfig},
     devices::Devices,
     edge::{
@@ -62,7 +62,7 @@ pub(super) fn assemble(config: &Config) -> anyhow::Result<Parts> {
     let tracer = Tracer::start(&config.trace, replicas.cluster().uid())?;
     let calls = Calls::start(&settings::call_settings(config), policies.clone(), replicas.clone(), tracer.clone());
     let (layer, io) = socketio(&config.listen, replicas.cluster().clone());
-    let device_store = Store::of(&replicas, &config.redis);
+    let device_store = DeviceStore::of(&replicas, &config.redis);
     let devices = Devices::new(config, verifier.clone(), policies.clone(), replicas.clone(), device_store.clone());
     let experiments =
         Experiments::new(config, policies.clone(), replicas.clone(), device_store).context("experiments")?;

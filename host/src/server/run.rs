@@ -4,7 +4,7 @@ use tokio::time::Instant;
 
 use super::{
     assemble::assemble,
-    drain::Left,
+    drain::Drained,
     listeners::{Listeners, Listening},
     settings,
     shutdown::shut_down,
@@ -34,7 +34,7 @@ pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening
     tracing::info!(signal, sockets = connected(&parts.io), "leaving");
     tokio::select! {
         left = shut_down(&parts, serving, config.drain) => {
-            let Left { sockets_closed, calls_finished, calls_broken_off } = left;
+            let Drained { sockets_closed, calls_finished, calls_broken_off } = left;
             let took_ms = began.elapsed().as_millis();
             tracing::info!(signal, sockets_closed, calls_finished, calls_broken_off, took_ms, "closed");
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     assemble::Parts,
-    drain::{Drain, Left},
+    drain::{Drain, Drained},
     listeners::Serving,
 };
 use crate::{config::DrainConfig, sockets};
@@ -13,7 +13,7 @@ use crate::{config::DrainConfig, sockets};
 const CLOSING_MAX: Duration = Duration::from_secs(2);
 
 /// Drains, closes the listeners, then closes whatever writes to Redis, to files and to a collector.
-pub(super) async fn shut_down(parts: &Parts, serving: Serving, settings: DrainConfig) -> Left {
+pub(super) async fn shut_down(parts: &Parts, serving: Serving, settings: DrainConfig) -> Drained {
     let drain = Drain {
         io: parts.io.clone(),
         calls: parts.calls.clone(),

@@ -10,9 +10,9 @@ use socketioxide_redis_streams::transport::TransportError;
 use socketioxide_redis_streams::transport::redis::{Redis, ScriptReply};
 use tokio::sync::Semaphore;
 
-use super::Unread;
 use super::codec;
 use super::place::Place;
+use super::unread::Unread;
 
 const READ: &str = include_str!("lua/read.lua");
 const READ_EACH: &str = include_str!("lua/read_each.lua");

@@ -18,7 +18,7 @@ use axum::{
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::{Admin, refusal};
+use super::state::{Admin, refusal};
 use crate::edge::connection::Scissors;
 
 /// Who asks.

@@ -12,7 +12,7 @@ use axum::{
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Admin, refusal};
+use super::state::{Admin, refusal};
 use crate::{
     devices::{Change, OperateError},
     edge::auth::SUB_BYTES_MAX,

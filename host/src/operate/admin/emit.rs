@@ -11,7 +11,7 @@ use axum::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Admin, refusal};
+use super::state::{Admin, refusal};
 use crate::edge::{payload::Args, send::broadcast};
 
 /// Names that Socket.IO keeps for itself: a client would refuse to handle them as events.

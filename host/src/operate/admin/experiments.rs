@@ -15,7 +15,7 @@ use pointwork_policy::WASM_MAX_BYTES;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
-use super::{Admin, refusal};
+use super::state::{Admin, refusal};
 use crate::policies::experiments::{ExperimentError, New, StoreError};
 
 /// The header with a module's configuration, a JSON object.

@@ -9,11 +9,14 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post},
 };
-use pointwork_policy::{NoSlot, SlotName};
+use pointwork_policy::SlotName;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Admin, refusal, rollout};
+use super::{
+    cluster_policies,
+    state::{Admin, no_slot, refusal},
+};
 use crate::config::PolicySource;
 use crate::policies::slots::NotRetried;
 
@@ -29,7 +32,7 @@ async fn list(State(admin): State<Arc<Admin>>) -> Response {
     let described = admin.policies.status().map(|status| {
         let slot = status.slot;
         let mut described = json!(status);
-        rollout::describe(&admin, slot, &mut described);
+        cluster_policies::describe(&admin, slot, &mut described);
         described
     });
     Json(json!({ "source": admin.rollouts.source().as_str(), "policies": described })).into_response()
@@ -42,7 +45,7 @@ async fn undo(State(admin): State<Arc<Admin>>, Path(slot): Path<String>) -> Resp
         Err(error) => return no_slot(error),
     };
     if admin.rollouts.source() == PolicySource::Cluster {
-        return rollout::undo(&admin, slot).await;
+        return cluster_policies::undo(&admin, slot).await;
     }
     // One that an earlier process kept is read and compiled.
     blocking(move || match admin.policies.undo(slot) {
@@ -77,7 +80,7 @@ async fn retry(
         Err(rejection) => return refusal(rejection.status(), rejection.body_text()),
     };
     if admin.rollouts.source() == PolicySource::Cluster {
-        return rollout::retry(&admin, slot, &digest, force).await;
+        return cluster_policies::retry(&admin, slot, &digest, force).await;
     }
     blocking(move || match admin.policies.find_bad(slot, &digest) {
         Ok(digest) => {
@@ -97,10 +100,6 @@ fn not_retried(error: NotRetried) -> Response {
         NotRetried::Ambiguous => StatusCode::CONFLICT,
     };
     refusal(status, error.to_string())
-}
-
-pub(super) fn no_slot(error: NoSlot) -> Response {
-    refusal(StatusCode::NOT_FOUND, format!("slot {error}"))
 }
 
 /// What compiles, or writes files, on a thread where nobody else waits.

@@ -14,7 +14,7 @@ use futures_util::stream;
 use pointwork_policy::{SlotName, record::DecisionRecord};
 use serde::Deserialize;
 
-use super::{Admin, refusal};
+use super::state::{Admin, refusal};
 
 /// How many records are made text in one go.
 const CHUNK: usize = 256;

@@ -39,7 +39,7 @@ use self::{
     store::Store,
 };
 use crate::{
-    cluster::{Replicas, device_store::Store as DeviceStore},
+    cluster::{Replicas, device_store::DeviceStore},
     config::Config,
     policies::{
         assignments::{Outbox, Rule, Running},

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use super::super::tests::random::record;
+use super::super::store::tests::random::record;
 use super::*;
 
 const NOW_MS: u64 = 1_800_000_000_000;

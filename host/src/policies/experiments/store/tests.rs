@@ -8,7 +8,7 @@ use pointwork_core::experiment::{Arm, Experiment, Guardrails, Module, Slot, Stat
 use socketioxide_redis_streams::transport::redis::{Redis, RedisOptions};
 
 use super::*;
-use crate::cluster::redis_server::RedisServer;
+use crate::cluster::test_redis::RedisServer;
 
 const AT_LAST: Duration = Duration::from_secs(10);
 

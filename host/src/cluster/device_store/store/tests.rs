@@ -2,7 +2,7 @@
 
 mod away;
 mod expiry;
-pub(super) mod random;
+pub(in crate::cluster::device_store) mod random;
 mod same;
 
 use std::time::Duration;
@@ -13,7 +13,7 @@ use pointwork_core::device::record::Fate;
 use socketioxide_redis_streams::transport::redis::RedisOptions;
 
 use super::*;
-use crate::cluster::redis_server::RedisServer;
+use crate::cluster::test_redis::RedisServer;
 
 const NOW_MS: u64 = 1_800_000_000_000;
 /// Longer than anything takes on a machine that is busy.
@@ -42,21 +42,21 @@ fn coded(code: &str) -> Record {
 }
 
 /// Writes what must be written.
-async fn put(store: &Store, device: &str, record: &Record) {
+async fn put(store: &DeviceStore, device: &str, record: &Record) {
     let expected = store.read(device).await.unwrap().epoch;
     assert_eq!(store.swap(device, expected, record).await, Swapped::Won);
 }
 
 /// A replica's store in a server, connected.
-async fn connected(server: &RedisServer, prefix: &str) -> Store {
+async fn connected(server: &RedisServer, prefix: &str) -> DeviceStore {
     let options = RedisOptions { command_timeout: Duration::from_millis(500), ..RedisOptions::default() };
-    let store = Store::redis(Arc::new(Redis::start(&server.url(), options).unwrap()), prefix);
+    let store = DeviceStore::redis(Arc::new(Redis::start(&server.url(), options).unwrap()), prefix);
     until_read(&store).await;
     store
 }
 
 /// Waits until the store is not away.
-async fn until_read(store: &Store) -> Record {
+async fn until_read(store: &DeviceStore) -> Record {
     let read = async {
         loop {
             match store.read("d").await {
@@ -69,8 +69,8 @@ async fn until_read(store: &Store) -> Record {
 }
 
 /// A case with a store alone, and with one in Redis.
-async fn both(case: impl AsyncFn(&Arc<Store>)) {
-    case(&Arc::new(Store::alone())).await;
+async fn both(case: impl AsyncFn(&Arc<DeviceStore>)) {
+    case(&Arc::new(DeviceStore::alone())).await;
     let server = RedisServer::start();
     case(&Arc::new(connected(&server, "p#").await)).await;
 }

@@ -55,7 +55,7 @@ async fn a_redis_that_was_demoted_is_away_for_writers() {
 }
 
 /// Each operation, without an answer.
-async fn is_away(store: &Store) {
+async fn is_away(store: &DeviceStore) {
     assert_eq!(store.read("d").await, Err(Unread::Away));
     assert_eq!(store.swap("d", held("r").epoch, &later(&held("r"))).await, Swapped::Away);
     assert_eq!(store.page(None, 5).await, Err(StoreAway));

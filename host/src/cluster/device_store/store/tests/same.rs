@@ -193,7 +193,7 @@ async fn any_text_is_an_id() {
 #[tokio::test]
 async fn both_are_alike_whatever_is_written() {
     let server = RedisServer::start();
-    let (alone, shared) = (Store::alone(), connected(&server, "p#").await);
+    let (alone, shared) = (DeviceStore::alone(), connected(&server, "p#").await);
     let mut random = fastrand::Rng::with_seed(11);
     for epoch in 1..=600 {
         let device = format!("d-{}", random.u8(..6));

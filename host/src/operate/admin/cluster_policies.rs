@@ -18,7 +18,7 @@ use pointwork_policy::{SlotName, WASM_MAX_BYTES};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Admin, policies::no_slot, refusal};
+use super::state::{Admin, no_slot, refusal};
 use crate::policies::rollout::{Changed, Module, RolloutError};
 use pointwork_policy::PolicyJson;
 

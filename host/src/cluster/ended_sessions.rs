@@ -2,7 +2,7 @@
 
 use pointwork_core::Session;
 
-use super::{Replicas, note};
+use super::{notes, replicas::Replicas};
 use crate::{config::ID_BYTES_MAX, driver::clock::unix_ms};
 
 /// How many ends are told in one note.
@@ -12,7 +12,7 @@ impl Replicas {
     /// A session ended, as its client says at `time_ms` since the Unix epoch. All replicas are told.
     pub(crate) fn session_ended(&self, session: Session, time_ms: u64) {
         self.fences.lock().end(session.clone(), time_ms, unix_ms());
-        self.tell_ended(None, note::from_ends(std::iter::once((&session, time_ms))));
+        self.tell_ended(None, notes::from_ends(std::iter::once((&session, time_ms))));
     }
 
     /// Whether a sign of life of a session counts: it was given after the session's last end.
@@ -25,7 +25,7 @@ impl Replicas {
         let fences = self.fences.lock();
         let ends: Vec<_> = fences.all().collect();
         for ends in ends.chunks(NOTE_ENDS) {
-            self.tell_ended(Some(peer), note::from_ends(ends.iter().copied()));
+            self.tell_ended(Some(peer), notes::from_ends(ends.iter().copied()));
         }
     }
 
@@ -45,7 +45,7 @@ impl Replicas {
         if self.cluster.is_alone() {
             return;
         }
-        if let Err(error) = self.cluster.note(peer, note::ENDED, ends) {
+        if let Err(error) = self.cluster.note(peer, notes::ENDED, ends) {
             tracing::debug!(%error, "other replicas were not told that a session ended");
         }
     }
