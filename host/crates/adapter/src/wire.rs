@@ -51,6 +51,7 @@ mod msgpack;
 mod options;
 mod parse;
 pub mod pubsub;
+mod replica_messages;
 pub mod stream;
 pub mod value;
 
@@ -61,7 +62,11 @@ pub use message::{
     Answer, Body, Broadcast, ClientCount, DisconnectSockets, FetchSockets, FetchSocketsResponse, Message, Other,
     Packet, RemoteSocket, RoomsChange, ServerSideEmit,
 };
-pub use options::{Flags, Options, UNCOUNTED};
+pub use options::{Flags, Options, TRACEPARENT, UNCOUNTED};
+pub use replica_messages::NOTE_MIN;
+pub(crate) use replica_messages::{
+    BATCH, BROADCASTS_LOST, FAREWELL, HEARTBEAT, INTERRUPTED, NOT_SERVED, REPLICAS_NSP, STATUS_REQUEST, UNANSWERED,
+};
 pub use rmpv::Value;
 
 /// The stream's default name, Node's `streamName`.

@@ -23,10 +23,7 @@ use std::sync::Arc;
 use self::server::Server;
 
 pub use self::connection::MemoryConnection;
-
-/// Which connection of a [`Memory`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ConnectionId(u64);
+pub use self::server::ConnectionId;
 
 /// A Redis server in memory. Clones are handles of the same one.
 ///

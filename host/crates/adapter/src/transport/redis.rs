@@ -24,6 +24,7 @@ mod subscriber;
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use fred::interfaces::{PubsubInterface, StreamsInterface};
 
@@ -31,7 +32,7 @@ use self::connector::{Connector, Role};
 use self::link::Link;
 use self::reader::Reader;
 use self::subscriber::Subscriber;
-use super::{EntryId, Extent, Outgoing, Pending, Received, StreamEntry, Transport, TransportError};
+use super::types::{EntryId, Extent, Outgoing, Received, StreamEntry, Transport, TransportError};
 
 pub use self::options::RedisOptions;
 pub use self::script::ScriptReply;
@@ -78,8 +79,25 @@ impl Redis {
     ) -> Result<ScriptReply, TransportError> {
         script::evaluate(&self.writer, script, keys, args).await
     }
+}
 
-    async fn range_of(&self, stream: &str, last: EntryId, count: u64) -> Result<Vec<StreamEntry>, TransportError> {
+#[async_trait]
+impl Transport for Redis {
+    async fn send(&self, batch: Vec<Outgoing>) -> Vec<Result<(), TransportError>> {
+        batch::send(&self.writer, &self.mode, batch).await
+    }
+
+    async fn read(
+        &self,
+        stream: &str,
+        after: EntryId,
+        count: u64,
+        block: Duration,
+    ) -> Result<Vec<StreamEntry>, TransportError> {
+        self.reader.read(stream, after, count, block).await
+    }
+
+    async fn range(&self, stream: &str, last: EntryId, count: u64) -> Result<Vec<StreamEntry>, TransportError> {
         let mut writer = self.writer.live()?;
         let client = writer.client.clone();
         let answer = client.xrevrange(stream, last.to_string(), "-", Some(count.max(1)));
@@ -88,7 +106,7 @@ impl Redis {
         Ok(entries)
     }
 
-    async fn extent_of(&self, stream: &str) -> Result<Extent, TransportError> {
+    async fn extent(&self, stream: &str) -> Result<Extent, TransportError> {
         let mut writer = self.writer.live()?;
         let client = writer.client.clone();
         match writer.answer(client.xinfo_stream(stream, false, None)).await {
@@ -97,7 +115,19 @@ impl Redis {
         }
     }
 
-    async fn subscribers_of(&self, channels: Vec<String>) -> Result<Vec<u64>, TransportError> {
+    async fn subscribe(&self, channels: Vec<String>) -> Result<(), TransportError> {
+        self.subscriber.subscribe(channels).await
+    }
+
+    async fn unsubscribe(&self, channels: Vec<String>) -> Result<(), TransportError> {
+        self.subscriber.unsubscribe(channels).await
+    }
+
+    async fn receive(&self) -> Received {
+        self.subscriber.receive().await
+    }
+
+    async fn subscribers(&self, channels: Vec<String>) -> Result<Vec<u64>, TransportError> {
         let mut writer = self.writer.live()?;
         if channels.is_empty() {
             return Ok(Vec::new());
@@ -111,56 +141,9 @@ impl Redis {
         });
         reply::counts(counts.await?, &channels)
     }
-}
 
-impl Transport for Redis {
-    fn send(&self, batch: Vec<Outgoing>) -> Pending<'_, Vec<Result<(), TransportError>>> {
-        Box::pin(batch::send(&self.writer, &self.mode, batch))
-    }
-
-    fn read<'a>(
-        &'a self,
-        stream: &'a str,
-        after: EntryId,
-        count: u64,
-        block: Duration,
-    ) -> Pending<'a, Result<Vec<StreamEntry>, TransportError>> {
-        Box::pin(self.reader.read(stream, after, count, block))
-    }
-
-    fn range<'a>(
-        &'a self,
-        stream: &'a str,
-        last: EntryId,
-        count: u64,
-    ) -> Pending<'a, Result<Vec<StreamEntry>, TransportError>> {
-        Box::pin(self.range_of(stream, last, count))
-    }
-
-    fn extent<'a>(&'a self, stream: &'a str) -> Pending<'a, Result<Extent, TransportError>> {
-        Box::pin(self.extent_of(stream))
-    }
-
-    fn subscribe(&self, channels: Vec<String>) -> Pending<'_, Result<(), TransportError>> {
-        Box::pin(self.subscriber.subscribe(channels))
-    }
-
-    fn unsubscribe(&self, channels: Vec<String>) -> Pending<'_, Result<(), TransportError>> {
-        Box::pin(self.subscriber.unsubscribe(channels))
-    }
-
-    fn receive(&self) -> Pending<'_, Received> {
-        Box::pin(self.subscriber.receive())
-    }
-
-    fn subscribers(&self, channels: Vec<String>) -> Pending<'_, Result<Vec<u64>, TransportError>> {
-        Box::pin(self.subscribers_of(channels))
-    }
-
-    fn close(&self) -> Pending<'_, ()> {
-        Box::pin(async {
-            tokio::join!(self.writer.close(), self.reader.close(), self.subscriber.close());
-        })
+    async fn close(&self) {
+        tokio::join!(self.writer.close(), self.reader.close(), self.subscriber.close());
     }
 }
 

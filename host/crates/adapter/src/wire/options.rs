@@ -5,6 +5,8 @@ use rmpv::Value;
 /// A flag that servers of this kind alone know: the ack of one socket says enough, and is one message less than its announcement
 /// with it. Node's adapter takes no notice, and announces.
 pub const UNCOUNTED: &str = "uncounted";
+/// The flag of a request that is part of a trace: its W3C `traceparent`. Node's adapter ignores it.
+pub const TRACEPARENT: &str = "traceparent";
 
 /// Whom a broadcast, a change of rooms or a fetch is for.
 ///

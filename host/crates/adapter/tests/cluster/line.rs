@@ -4,9 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use socketioxide_redis_streams::transport::memory::{Memory, MemoryConnection};
 use socketioxide_redis_streams::transport::{
-    EntryId, Extent, Outgoing, Pending, Received, StreamEntry, Transport, TransportError,
+    EntryId, Extent, Outgoing, Received, StreamEntry, Transport, TransportError,
 };
 use tokio::sync::watch;
 
@@ -68,24 +69,19 @@ impl Line {
         self.late.send_replace(answers.to_vec());
     }
 
-    /// An answer that may be late.
-    fn answered<'a, T: Send + 'a>(&'a self, answer: Answer, doing: Pending<'a, T>) -> Pending<'a, T> {
-        let doing = self.held(doing);
-        Box::pin(async move {
-            let result = doing.await;
-            self.late.subscribe().wait_for(|late| !late.contains(&answer)).await.unwrap();
-            result
-        })
+    /// The result of a command, held back while the process hangs, and while answers of this kind are late.
+    async fn answered<T>(&self, answer: Answer, command: impl Future<Output = T>) -> T {
+        let result = self.held(command).await;
+        self.late.subscribe().wait_for(|late| !late.contains(&answer)).await.unwrap();
+        result
     }
 
-    /// The result of something, held back while the process hangs.
-    fn held<'a, T: Send + 'a>(&'a self, doing: Pending<'a, T>) -> Pending<'a, T> {
-        Box::pin(async move {
-            self.runs().await;
-            let result = doing.await;
-            self.runs().await;
-            result
-        })
+    /// The result of a command, held back while the process hangs.
+    async fn held<T>(&self, command: impl Future<Output = T>) -> T {
+        self.runs().await;
+        let result = command.await;
+        self.runs().await;
+        result
     }
 
     async fn runs(&self) {
@@ -93,54 +89,51 @@ impl Line {
     }
 }
 
+#[async_trait]
 impl Transport for Line {
-    fn send(&self, batch: Vec<Outgoing>) -> Pending<'_, Vec<Result<(), TransportError>>> {
-        self.held(self.connection.send(batch))
+    async fn send(&self, batch: Vec<Outgoing>) -> Vec<Result<(), TransportError>> {
+        self.held(self.connection.send(batch)).await
     }
 
-    fn read<'a>(
-        &'a self,
-        stream: &'a str,
+    async fn read(
+        &self,
+        stream: &str,
         after: EntryId,
         count: u64,
         block: Duration,
-    ) -> Pending<'a, Result<Vec<StreamEntry>, TransportError>> {
-        self.answered(Answer::Read, self.connection.read(stream, after, count, block))
+    ) -> Result<Vec<StreamEntry>, TransportError> {
+        self.answered(Answer::Read, self.connection.read(stream, after, count, block)).await
     }
 
-    fn range<'a>(
-        &'a self,
-        stream: &'a str,
-        last: EntryId,
-        count: u64,
-    ) -> Pending<'a, Result<Vec<StreamEntry>, TransportError>> {
-        self.answered(Answer::Range, self.connection.range(stream, last, count))
+    async fn range(&self, stream: &str, last: EntryId, count: u64) -> Result<Vec<StreamEntry>, TransportError> {
+        self.answered(Answer::Range, self.connection.range(stream, last, count)).await
     }
 
-    fn extent<'a>(&'a self, stream: &'a str) -> Pending<'a, Result<Extent, TransportError>> {
-        self.answered(Answer::Extent, self.connection.extent(stream))
+    async fn extent(&self, stream: &str) -> Result<Extent, TransportError> {
+        self.answered(Answer::Extent, self.connection.extent(stream)).await
     }
 
-    fn subscribe(&self, channels: Vec<String>) -> Pending<'_, Result<(), TransportError>> {
-        self.held(self.subscriber.subscribe(channels))
+    async fn subscribe(&self, channels: Vec<String>) -> Result<(), TransportError> {
+        self.held(self.subscriber.subscribe(channels)).await
     }
 
-    fn unsubscribe(&self, channels: Vec<String>) -> Pending<'_, Result<(), TransportError>> {
-        self.held(self.subscriber.unsubscribe(channels))
+    async fn unsubscribe(&self, channels: Vec<String>) -> Result<(), TransportError> {
+        self.held(self.subscriber.unsubscribe(channels)).await
     }
 
-    fn receive(&self) -> Pending<'_, Received> {
-        self.held(self.subscriber.receive())
+    async fn receive(&self) -> Received {
+        self.held(self.subscriber.receive()).await
     }
 
-    fn subscribers(&self, channels: Vec<String>) -> Pending<'_, Result<Vec<u64>, TransportError>> {
-        self.held(self.connection.subscribers(channels))
+    async fn subscribers(&self, channels: Vec<String>) -> Result<Vec<u64>, TransportError> {
+        self.held(self.connection.subscribers(channels)).await
     }
 
-    fn close(&self) -> Pending<'_, ()> {
-        self.held(Box::pin(async {
+    async fn close(&self) {
+        self.held(async {
             self.connection.close().await;
             self.subscriber.close().await;
-        }))
+        })
+        .await;
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::transport::Received;
+use crate::transport::types::Received;
 
 /// How many messages wait; then the oldest are dropped. The default of a real Redis's connection too.
 pub(super) const MESSAGES_MAX: usize = 16_384;

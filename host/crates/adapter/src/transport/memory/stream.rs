@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::transport::{EntryId, Extent, StreamEntry};
+use crate::transport::types::{EntryId, Extent, StreamEntry};
 
 #[derive(Default)]
 pub(super) struct Stream {

@@ -2,7 +2,7 @@
 
 use fred::types::config::Config;
 
-use crate::transport::TransportError;
+use crate::transport::types::TransportError;
 
 /// Reads a URL. Errors do not quote it: it may hold a password.
 pub(super) fn parse(url: &str) -> Result<Config, TransportError> {

@@ -11,7 +11,7 @@ use fred::types::streams::{XCapKind, XCapTrim};
 use super::link::{Link, Live};
 use super::options::RedisOptions;
 use super::reply;
-use crate::transport::{Outgoing, TransportError};
+use crate::transport::types::{Outgoing, TransportError};
 
 /// How many commands of a batch are in flight at once.
 const IN_FLIGHT_MAX: usize = 1024;

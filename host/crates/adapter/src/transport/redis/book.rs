@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use super::link::Live;
 use super::reply;
-use crate::transport::TransportError;
+use crate::transport::types::TransportError;
 
 /// The pause before a connection whose answers are out of step is probed, and how often it is.
 const PROBE_AFTER: Duration = Duration::from_millis(20);

@@ -1,21 +1,18 @@
 //! What the subscriptions bring, across connections.
 
-use std::sync::Mutex as SyncMutex;
-
 use fred::types::Message;
 use tokio::sync::Mutex;
 use tokio::sync::Notify;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 use super::reply;
-use crate::lock::lock;
-use crate::transport::Received;
+use crate::transport::types::Received;
 
 /// The messages of the connection that is there, and the news of its coming and going between them. Messages of a connection
 /// that is lost come before [`Received::Interrupted`], those of the next one behind [`Received::Restored`].
 #[derive(Default)]
 pub(super) struct Feed {
-    news: SyncMutex<News>,
+    news: parking_lot::Mutex<News>,
     is_news: Notify,
     /// Held by the one who receives.
     messages: Mutex<Option<Receiver<Message>>>,
@@ -33,13 +30,13 @@ struct News {
 impl Feed {
     /// A connection is there with all its subscriptions.
     pub(super) fn restored(&self, messages: Receiver<Message>) {
-        lock(&self.news).restored = Some(messages);
+        self.news.lock().restored = Some(messages);
         self.is_news.notify_one();
     }
 
     /// The connection is gone.
     pub(super) fn lost(&self) {
-        let mut news = lock(&self.news);
+        let mut news = self.news.lock();
         news.restored = None;
         news.is_lost = news.is_up_told;
         drop(news);
@@ -48,7 +45,7 @@ impl Feed {
 
     /// Nothing comes any more.
     pub(super) fn close(&self) {
-        lock(&self.news).is_closed = true;
+        self.news.lock().is_closed = true;
         self.is_news.notify_one();
     }
 
@@ -80,7 +77,7 @@ impl Feed {
     }
 
     fn next_news(&self, messages: &mut Option<Receiver<Message>>) -> Option<Received> {
-        let mut news = lock(&self.news);
+        let mut news = self.news.lock();
         if news.is_closed {
             *messages = None;
             return Some(Received::Closed);

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use super::connector::{Connector, Role};
 use super::reply;
-use crate::transport::TransportError;
+use crate::transport::types::TransportError;
 
 /// How often a connection is asked whether it is alive, at most.
 const PROBE_EVERY_MIN: Duration = Duration::from_secs(1);

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::connector::{Connector, Role};
 use super::link::Link;
 use super::reply;
-use crate::transport::{EntryId, StreamEntry, TransportError};
+use crate::transport::types::{EntryId, StreamEntry, TransportError};
 
 /// Reads streams, one read at a time: the next one waits.
 pub(super) struct Reader {

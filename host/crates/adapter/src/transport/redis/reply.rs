@@ -4,7 +4,7 @@ use bytes::Bytes;
 use fred::error::{Error, ErrorKind};
 use fred::types::Value;
 
-use crate::transport::{EntryId, Extent, StreamEntry, TransportError};
+use crate::transport::types::{EntryId, Extent, StreamEntry, TransportError};
 
 /// What an error of fred's means. None of them quotes an argument of a command.
 pub(super) fn error(error: Error) -> TransportError {

@@ -6,7 +6,7 @@ use fred::types::{ClusterHash, CustomCommand, Value};
 
 use super::link::Link;
 use super::reply;
-use crate::transport::TransportError;
+use crate::transport::types::TransportError;
 
 /// What a script gives back.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use super::book::Book;
 use super::connector::{Connector, Role};
 use super::feed::Feed;
 use super::link::{Link, Live, State};
-use crate::transport::{Received, TransportError};
+use crate::transport::types::{Received, TransportError};
 
 /// The pause before subscriptions that Redis did not confirm are tried again.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
