@@ -1,26 +1,26 @@
-//! The connections to a real Redis, by fred.
+//! A real Redis, by the client library fred.
 //!
-//! Three of them, because a command behind a blocking one waits, and a subscribed connection gets little else through:
+//! There are three connections, because a command after a blocking one waits, and a subscribed connection accepts few commands:
 //!
-//! - the writer: XADD, PUBLISH, scripts, and what is quickly answered;
-//! - the reader: XREAD BLOCK alone;
-//! - the subscriber.
+//! - the writer sends XADD, PUBLISH, scripts, and other commands with quick answers;
+//! - the reader sends only XREAD BLOCK;
+//! - the subscriber is subscribed to the channels.
 //!
-//! Each is a fred client of its own without a reconnect policy. A connection that is lost takes its client with it, and a new
-//! client is made: so fred can neither send a command twice nor keep commands for a connection that is yet to come, and
-//! what a client brings belongs to one connection.
+//! Each connection has a fred client of its own without a reconnect policy. When a connection is lost, its client is dropped and a new
+//! one is made. So fred can neither send a command twice nor keep commands for a later connection, and everything that a client
+//! receives belongs to one connection.
 
-mod address;
 mod batch;
-mod book;
+mod blocking_reader;
+mod channel_table;
+mod connection;
 mod connector;
-mod feed;
-mod link;
+mod event_feed;
 mod options;
-mod reader;
 mod reply;
 mod script;
 mod subscriber;
+mod url;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -28,48 +28,48 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use fred::interfaces::{PubsubInterface, StreamsInterface};
 
+use self::blocking_reader::BlockingReader;
+use self::connection::Connection;
 use self::connector::{Connector, Role};
-use self::link::Link;
-use self::reader::Reader;
 use self::subscriber::Subscriber;
 use super::types::{EntryId, Extent, Outgoing, Received, StreamEntry, Transport, TransportError};
 
 pub use self::options::RedisOptions;
 pub use self::script::ScriptReply;
 
-/// A Redis server, or what speaks like one. Its connections live in the background and are made anew whenever they are lost.
+/// A Redis server, or a compatible one. Its connections are kept in the background and made anew whenever they are lost.
 pub struct Redis {
-    writer: Link,
-    reader: Reader,
+    writer: Connection,
+    reader: BlockingReader,
     subscriber: Subscriber,
-    mode: batch::Mode,
-    /// Host and port, or a path: never the credentials.
+    mode: batch::SendMode,
+    /// Host and port, or a path. Never the credentials.
     server: String,
 }
 
 impl Redis {
-    /// Starts to connect and returns at once, also when Redis is away. To be called inside a tokio runtime.
+    /// Starts to connect and returns at once, even if Redis is away. Call it inside a tokio runtime.
     ///
     /// The URL is `redis://[user:password@]host[:port][/database]`, `rediss://` for TLS, or `unix:///path`
-    /// (`redis+unix://`). Clusters and sentinels are not spoken to.
+    /// (`redis+unix://`). Redis Cluster and Sentinel are not supported.
     ///
     /// # Errors
-    /// [`TransportError::Disconnected`] that says what is wrong with the URL, without quoting it.
+    /// [`TransportError::Disconnected`] says what is wrong with the URL, without quoting it.
     pub fn start(url: &str, options: RedisOptions) -> Result<Redis, TransportError> {
-        let connector = Arc::new(Connector::new(address::parse(url)?, options));
+        let connector = Arc::new(Connector::new(url::parse(url)?, options));
         Ok(Redis {
-            writer: Link::start(Role::Writer, connector.clone()),
-            reader: Reader::start(connector.clone()),
+            writer: Connection::start(Role::Writer, connector.clone()),
+            reader: BlockingReader::start(connector.clone()),
             subscriber: Subscriber::start(connector.clone()),
-            mode: batch::Mode::new(&connector.options),
+            mode: batch::SendMode::new(&connector.options),
             server: connector.server(),
         })
     }
 
-    /// Runs a Lua script on the writing connection (EVAL): all that it does is one step for everybody else. It is sent once.
+    /// Runs a Lua script on the writing connection (EVAL). It runs as one step, and is sent once.
     ///
     /// # Errors
-    /// As of any command. Only [`TransportError::Refused`] by a script that writes nothing before it fails says that nothing
+    /// Those of any command. Only [`TransportError::Refused`], by a script that writes nothing before it fails, proves that nothing
     /// happened.
     pub async fn evaluate(
         &self,

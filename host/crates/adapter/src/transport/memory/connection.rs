@@ -1,4 +1,4 @@
-//! A connection to the server in memory.
+//! A connection to the server in memory, as a transport.
 
 use std::{fmt, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! One connection, made anew whenever it is lost.
+//! Keeps one connection to Redis, and makes a new one whenever it is lost.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -14,50 +14,50 @@ use super::connector::{Connector, Role};
 use super::reply;
 use crate::transport::types::TransportError;
 
-/// How often a connection is asked whether it is alive, at most.
+/// The shortest time between two probes of a connection.
 const PROBE_EVERY_MIN: Duration = Duration::from_secs(1);
-/// Until the first attempt after a connection was lost.
+/// The pause before the first attempt after a connection was lost.
 const FIRST_RETRY: Duration = Duration::from_millis(5);
 
-/// What a connection is at the moment.
+/// The state of a connection.
 #[derive(Clone)]
-pub(super) enum State {
-    /// Not there, and why.
+pub(super) enum ConnectionState {
+    /// Not connected, and why.
     Down(String),
-    /// There. The client is good for this one connection.
+    /// Connected. The client belongs to this one connection.
     Up(Client),
     /// Closed for good.
     Closed,
 }
 
-impl State {
+impl ConnectionState {
     fn is(&self, client: &Client) -> bool {
-        matches!(self, State::Up(current) if current.id() == client.id())
+        matches!(self, ConnectionState::Up(current) if current.id() == client.id())
     }
 
     fn why_not(&self) -> TransportError {
         match self {
-            State::Up(_) => TransportError::Disconnected("it was connected anew".to_owned()),
-            State::Down(why) => TransportError::Disconnected(why.clone()),
-            State::Closed => TransportError::Closed,
+            ConnectionState::Up(_) => TransportError::Disconnected("it was connected anew".to_owned()),
+            ConnectionState::Down(why) => TransportError::Disconnected(why.clone()),
+            ConnectionState::Closed => TransportError::Closed,
         }
     }
 }
 
 /// One connection, for as long as it lives.
 #[derive(Clone)]
-pub(super) struct Live {
+pub(super) struct LiveConnection {
     pub(super) client: Client,
-    state: watch::Receiver<State>,
+    state: watch::Receiver<ConnectionState>,
 }
 
-impl Live {
-    pub(super) fn new(client: Client, state: watch::Receiver<State>) -> Live {
-        Live { client, state }
+impl LiveConnection {
+    pub(super) fn new(client: Client, state: watch::Receiver<ConnectionState>) -> LiveConnection {
+        LiveConnection { client, state }
     }
 
-    /// Waits for an answer, but not beyond the connection's end: what is handed to a client that has just lost its
-    /// connection would stay with it until it times out.
+    /// Waits for an answer, but not beyond the end of the connection. A command that is given to a client which has just lost its
+    /// connection would otherwise wait until it times out.
     pub(super) async fn answer<T>(
         &mut self,
         command: impl Future<Output = Result<T, Error>>,
@@ -73,82 +73,82 @@ impl Live {
     }
 }
 
-/// A connection that is looked after by a task.
-pub(super) struct Link {
-    state: watch::Receiver<State>,
+/// A connection that a task keeps.
+pub(super) struct Connection {
+    state: watch::Receiver<ConnectionState>,
     closing: watch::Sender<bool>,
-    doubt: Arc<Notify>,
+    renew: Arc<Notify>,
 }
 
-impl Link {
-    pub(super) fn start(role: Role, connector: Arc<Connector>) -> Link {
-        let (told, state) = watch::channel(State::Down("not connected yet".to_owned()));
+impl Connection {
+    pub(super) fn start(role: Role, connector: Arc<Connector>) -> Connection {
+        let (states, state) = watch::channel(ConnectionState::Down("not connected yet".to_owned()));
         let (closing, close) = watch::channel(false);
-        let doubt = Arc::new(Notify::new());
-        tokio::spawn(look_after(role, connector, told, close, doubt.clone()));
-        Link { state, closing, doubt }
+        let renew = Arc::new(Notify::new());
+        tokio::spawn(keep(role, connector, states, close, renew.clone()));
+        Connection { state, closing, renew }
     }
 
-    /// The connection that is there now.
-    pub(super) fn live(&self) -> Result<Live, TransportError> {
+    /// The present connection.
+    pub(super) fn live(&self) -> Result<LiveConnection, TransportError> {
         let client = match &*self.state.borrow() {
-            State::Up(client) => client.clone(),
+            ConnectionState::Up(client) => client.clone(),
             state => return Err(state.why_not()),
         };
-        Ok(Live::new(client, self.state.clone()))
+        Ok(LiveConnection::new(client, self.state.clone()))
     }
 
-    pub(super) fn watch(&self) -> watch::Receiver<State> {
+    pub(super) fn watch(&self) -> watch::Receiver<ConnectionState> {
         self.state.clone()
     }
 
-    /// Gives the present connection up, and has a new one made.
-    pub(super) fn doubt(&self) {
-        // Only who looks after a connection waits: there is nothing to doubt about one that is still being made.
-        self.doubt.notify_waiters();
+    /// Gives up the present connection, so that a new one is made.
+    pub(super) fn renew(&self) {
+        // Has no effect while a connection is being made.
+        self.renew.notify_waiters();
     }
 
-    /// Closes it for good; waits for an attempt to connect that is under way.
+    /// Closes it for good. Waits for an attempt to connect that is under way.
     pub(super) async fn close(&self) {
         self.closing.send_replace(true);
-        // An error says that the task is gone, and the connection with it.
-        let _ = self.state.clone().wait_for(|state| matches!(state, State::Closed)).await;
+        // An error means that the task is gone, and the connection with it.
+        let _ = self.state.clone().wait_for(|state| matches!(state, ConnectionState::Closed)).await;
     }
 }
 
-impl Drop for Link {
+impl Drop for Connection {
     fn drop(&mut self) {
         self.closing.send_replace(true);
     }
 }
 
-/// Runs until the link is closed.
-async fn look_after(
+/// Runs until the connection is closed.
+async fn keep(
     role: Role,
     connector: Arc<Connector>,
-    told: watch::Sender<State>,
+    states: watch::Sender<ConnectionState>,
     mut closing: watch::Receiver<bool>,
-    doubt: Arc<Notify>,
+    renew: Arc<Notify>,
 ) {
     let options = &connector.options;
     let mut client = connector.client(role);
     let mut pause = options.reconnect_delay;
-    let mut outage = Outage { role, is_told: false };
+    let mut outage = OutageLog { role, is_logged: false };
     while !*closing.borrow_and_update() {
-        // Not to be cancelled, or fred would go on with it unseen. Its own timeouts bound it.
+        // This must not be cancelled, because fred would continue in the background. Its own timeouts bound it.
         let why = match client.init().await {
             Ok(mut task) => {
-                // A connection that merely broke is back before anybody concludes anything from its absence.
+                // A connection that merely broke is back before peers conclude anything from its absence.
                 pause = FIRST_RETRY;
                 outage.end();
-                told.send_replace(State::Up(client.clone()));
+                states.send_replace(ConnectionState::Up(client.clone()));
                 let end = tokio::select! {
                     why = lost(&mut task) => Some(why),
                     why = silent(role, &client, options.silence_max) => Some(why),
-                    () = doubt.notified() => Some("it was given up".to_owned()),
+                    () = renew.notified() => Some("it was given up".to_owned()),
                     _ = closing.changed() => None,
                 };
-                // Fred's task may hang in a write that will never end.
+                // The task of fred may hang in a write that never ends.
                 task.abort();
                 let Some(why) = end else { break };
                 client = connector.client(role);
@@ -156,8 +156,8 @@ async fn look_after(
             }
             Err(error) => error.details().to_owned(),
         };
-        outage.tell(&why);
-        told.send_replace(State::Down(why));
+        outage.begin(&why);
+        states.send_replace(ConnectionState::Down(why));
         let jittered = pause.min(options.reconnect_delay).mul_f64(1.0 + fastrand::f64() / 4.0);
         pause = (pause * 3).min(options.reconnect_delay);
         tokio::select! {
@@ -165,7 +165,7 @@ async fn look_after(
             _ = closing.changed() => break,
         }
     }
-    told.send_replace(State::Closed);
+    states.send_replace(ConnectionState::Closed);
 }
 
 /// Waits until the connection ends by itself.
@@ -176,15 +176,15 @@ async fn lost(task: &mut ConnectHandle) -> String {
     }
 }
 
-/// Waits until the connection is there but nothing answers.
+/// Waits until the connection is up but Redis does not answer.
 async fn silent(role: Role, client: &Client, silence_max: Duration) -> String {
-    // It is silent while it blocks. Who reads knows when an answer is due.
+    // A blocking read is silent for long. The reader itself knows when an answer is due.
     if role == Role::Reader {
         return pending().await;
     }
-    // Fred sees a silence too, but counts from the last command that was written, and not at all while a write hangs. So it
-    // is trusted with the subscriber alone, which writes nothing else; there a flood of messages may keep the probe
-    // waiting, and any message is a sign of life.
+    // Fred detects silence too, but counts from the last written command, and does not notice a write that hangs. So this relies on
+    // fred only for the subscriber, which writes nothing else. There a flood of messages may delay the answer to the probe, and any
+    // message is a sign of life.
     let patience = match role {
         Role::Subscriber => silence_max * 4,
         Role::Writer | Role::Reader => silence_max,
@@ -200,21 +200,21 @@ async fn silent(role: Role, client: &Client, silence_max: Duration) -> String {
     }
 }
 
-/// Says once when a connection is lost, and once when it is back, however many attempts there were.
-struct Outage {
+/// Logs the loss of a connection once, and its return once, however many attempts there were.
+struct OutageLog {
     role: Role,
-    is_told: bool,
+    is_logged: bool,
 }
 
-impl Outage {
-    fn tell(&mut self, why: &str) {
-        if !std::mem::replace(&mut self.is_told, true) {
+impl OutageLog {
+    fn begin(&mut self, why: &str) {
+        if !std::mem::replace(&mut self.is_logged, true) {
             tracing::warn!(connection = ?self.role, why, "no connection to Redis");
         }
     }
 
     fn end(&mut self) {
-        let (connection, is_back) = (self.role, std::mem::replace(&mut self.is_told, false));
+        let (connection, is_back) = (self.role, std::mem::replace(&mut self.is_logged, false));
         tracing::info!(?connection, is_back, "connected to Redis");
     }
 }

@@ -1,4 +1,4 @@
-//! Which channels there should be, and how Redis is told of them.
+//! Which channels must be subscribed, and how they are subscribed at Redis.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -7,28 +7,28 @@ use fred::interfaces::{ClientLike, PubsubInterface};
 use fred::types::Value;
 use tokio::time::sleep;
 
-use super::link::Live;
+use super::connection::LiveConnection;
 use super::reply;
 use crate::transport::types::TransportError;
 
-/// The pause before a connection whose answers are out of step is probed, and how often it is.
+/// The pause before a connection whose answers are out of step is probed, and the number of probes.
 const PROBE_AFTER: Duration = Duration::from_millis(20);
 const PROBES_MAX: u32 = 10;
 
-/// Which channels there should be.
+/// The channels that must be subscribed.
 #[derive(Default)]
-pub(super) struct Book {
+pub(super) struct ChannelTable {
     pub(super) wanted: BTreeSet<String>,
-    /// No longer wanted, but the end of their subscription is not confirmed. Ends with the connection.
+    /// Channels that are no longer wanted, but whose unsubscription is not confirmed. Empty for each new connection.
     pub(super) leaving: BTreeSet<String>,
     /// The connection that has the subscriptions.
-    pub(super) current: Option<Live>,
+    pub(super) current: Option<LiveConnection>,
     probes: u64,
 }
 
-impl Book {
-    /// Tells Redis of all there should be.
-    pub(super) async fn renew(&mut self, live: &mut Live, is_sharded: bool) -> Result<(), TransportError> {
+impl ChannelTable {
+    /// Subscribes to all wanted channels.
+    pub(super) async fn renew(&mut self, live: &mut LiveConnection, is_sharded: bool) -> Result<(), TransportError> {
         let [join, leave] = [&self.wanted, &self.leaving].map(|channels| channels.iter().cloned().collect::<Vec<_>>());
         self.change(live, is_sharded, &join, &leave).await?;
         self.leaving.clear();
@@ -36,23 +36,23 @@ impl Book {
         Ok(())
     }
 
-    /// Tells Redis of a change, and waits until it is made.
+    /// Changes subscriptions, and waits until Redis has confirmed the change.
     pub(super) async fn change(
         &mut self,
-        live: &mut Live,
+        live: &mut LiveConnection,
         is_sharded: bool,
         join: &[String],
         leave: &[String],
     ) -> Result<(), TransportError> {
-        // Fred does not wait for Redis to confirm a subscription. A PING right behind is answered after it, and if Redis
-        // refused to subscribe, it is that error which fred takes for the answer. Both must be handed over in one go.
+        // Fred does not wait until Redis confirms a subscription. A PING right after it is answered after it. If Redis refuses the
+        // subscription, fred takes that error for the answer to the PING. Both commands must be sent together.
         let client = live.client.clone();
         let pipeline = client.pipeline();
         if is_sharded {
             for channel in leave {
                 live.answer(pipeline.sunsubscribe(channel.as_str())).await?;
             }
-            // Sharded ones alone fred does wait for, if they come one by one.
+            // Fred waits for the confirmation of sharded subscriptions only, and only if they are sent one by one.
             for channel in join {
                 live.answer(client.ssubscribe(channel.as_str())).await?;
             }
@@ -66,7 +66,7 @@ impl Book {
         }
         match self.probe(live, &pipeline).await {
             Err(refusal @ TransportError::Refused(_)) => {
-                // The PING's own answer is still to come, and would be taken for another's.
+                // The answer to the PING will still arrive, and would be taken for the answer to another command.
                 self.realign(live).await?;
                 Err(refusal)
             }
@@ -74,8 +74,8 @@ impl Book {
         }
     }
 
-    /// Sends a PING behind what is in a pipeline, and waits for its answer.
-    async fn probe(&mut self, live: &mut Live, pipeline: &Pipeline<Client>) -> Result<(), TransportError> {
+    /// Sends a PING after the commands of a pipeline, and waits for its answer.
+    async fn probe(&mut self, live: &mut LiveConnection, pipeline: &Pipeline<Client>) -> Result<(), TransportError> {
         self.probes += 1;
         let text = format!("subscribed-{}", self.probes);
         let _: Value = live.answer(pipeline.ping(Some(text.clone()))).await?;
@@ -85,8 +85,8 @@ impl Book {
         }
     }
 
-    /// Waits until commands get their own answers again. Fred drops an answer that nothing waits for.
-    async fn realign(&mut self, live: &mut Live) -> Result<(), TransportError> {
+    /// Waits until commands get their own answers again. Fred drops an answer that no command waits for.
+    async fn realign(&mut self, live: &mut LiveConnection) -> Result<(), TransportError> {
         let mut result = Ok(());
         for _ in 0..PROBES_MAX {
             sleep(PROBE_AFTER).await;
