@@ -47,14 +47,14 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_lies_takes_no_memory() {
+    fn a_wrong_length_takes_no_memory() {
         for lie in [[0xdd, 255, 255, 255, 255], [0xc6, 255, 255, 255, 255], [0xdf, 255, 255, 255, 255]] {
             assert!(matches!(read(&lie), Err(DecodeError::Msgpack(_))));
         }
     }
 
     #[test]
-    fn nesting_is_bounded() {
+    fn bounds_nesting() {
         let nested = [&[0x91; 1000][..], &[0xc0]].concat();
         assert!(matches!(read(&nested), Err(DecodeError::Msgpack(rmpv::decode::Error::DepthLimitExceeded))));
     }

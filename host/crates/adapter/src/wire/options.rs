@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_are_read_by_name() {
+    fn reads_flags_by_name() {
         let flags = Flags::default()
             .with("volatile", true)
             .with(UNCOUNTED, true)

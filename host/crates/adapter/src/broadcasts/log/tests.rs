@@ -29,7 +29,7 @@ fn missed(log: &StreamLog, from: u64) -> Vec<usize> {
 }
 
 #[test]
-fn places_are_entries_and_the_base() {
+fn finds_the_positions_of_entries_and_of_the_base() {
     let log = log([(11, 1), (13, 0)]);
     let places = [9, 10, 11, 12, 13, 14].map(|from| log.position(id(from)));
     assert_eq!(
@@ -39,7 +39,7 @@ fn places_are_entries_and_the_base() {
 }
 
 #[test]
-fn what_came_later_is_given_in_order_and_bounded() {
+fn gives_later_broadcasts_in_order_and_bounded() {
     let log = log([(11, 1), (12, 0), (13, 3), (14, 4)]);
     assert_eq!(missed(&log, 10), [1, 3, 4]);
     assert_eq!(missed(&log, 12), [3, 4]);
@@ -50,7 +50,7 @@ fn what_came_later_is_given_in_order_and_bounded() {
 }
 
 #[test]
-fn the_oldest_entries_go_and_their_places_with_them() {
+fn drops_the_oldest_entries_and_their_positions() {
     let log = log((11..=16).map(|ms| (ms, 1)));
     assert_eq!(log.base(), id(12));
     assert_eq!([log.position(id(11)), log.position(id(12))], [Position::Before, Position::Within]);
@@ -58,14 +58,14 @@ fn the_oldest_entries_go_and_their_places_with_them() {
 }
 
 #[test]
-fn bytes_are_bounded_too() {
+fn bounds_the_bytes_of_broadcasts() {
     let log = log([(11, 400), (12, 500), (13, 0), (14, 501)]);
     assert_eq!(log.base(), id(12));
     assert_eq!(missed(&log, 12), [501]);
 }
 
 #[test]
-fn what_is_fetched_joins_what_was_read() {
+fn joins_older_entries_to_read_entries() {
     let mut log = log([(11, 11), (12, 12)]);
     // The page was asked for up to the base: that entry is in it.
     log.prepend((7..=10).map(|ms| entry(ms, ms as usize)).collect(), id(7));
@@ -79,7 +79,7 @@ fn what_is_fetched_joins_what_was_read() {
 }
 
 #[test]
-fn it_holds_twice_as_much_while_it_is_filled() {
+fn holds_twice_as_much_while_it_is_filled() {
     let mut log = log([(11, 1), (12, 1), (13, 1), (14, 1)]);
     log.set_filling(true);
     log.prepend((7..=10).map(|ms| entry(ms, 1)).collect(), id(7));
@@ -94,7 +94,7 @@ fn it_holds_twice_as_much_while_it_is_filled() {
 }
 
 #[test]
-fn a_log_that_restarts_knows_nothing_but_its_place() {
+fn a_restarted_log_knows_only_its_base() {
     let mut log = log([(11, 1), (12, 1)]);
     log.restart(id(5));
     assert_eq!(
@@ -106,7 +106,7 @@ fn a_log_that_restarts_knows_nothing_but_its_place() {
 }
 
 #[test]
-fn a_log_that_is_torn_knows_what_is_behind_the_next_entry() {
+fn a_torn_log_is_complete_after_the_next_entry() {
     let mut log = log([(11, 1), (12, 1)]);
     log.tear(id(12));
     assert_eq!(
@@ -124,7 +124,7 @@ fn a_log_that_is_torn_knows_what_is_behind_the_next_entry() {
 }
 
 #[test]
-fn a_loss_is_missed_by_all_who_saw_nothing_behind_it() {
+fn every_client_that_saw_no_later_entry_missed_a_loss() {
     let mut log = log([(11, 1)]);
     log.push(LogEntry { id: id(12), content: EntryContent::Loss });
     log.push(entry(13, 3));
@@ -135,7 +135,7 @@ fn a_loss_is_missed_by_all_who_saw_nothing_behind_it() {
 }
 
 #[test]
-fn what_one_client_is_sent_is_bounded_in_bytes() {
+fn bounds_the_bytes_for_one_client() {
     let log = log([(11, 300), (12, 300), (13, 300)]);
     let sent = |bytes_max| log.missed(id(10), Bounds { bytes_max, ..MOST }, |_, _| true);
     assert!(matches!(sent(899), Missed::TooMany));

@@ -55,7 +55,7 @@ fn the_link_is_up_when_the_own_heartbeat_comes_back() {
 }
 
 #[test]
-fn a_killed_peer_is_found_by_the_second_look() {
+fn the_second_count_finds_a_killed_peer() {
     let mut peers = linked();
     look(&mut peers, 1, &[("a", 0)], 110);
     assert!(peers.is_suspicious());
@@ -69,7 +69,7 @@ fn a_killed_peer_is_found_by_the_second_look() {
 }
 
 #[test]
-fn a_peer_that_reconnects_between_two_looks_is_not_lost() {
+fn does_not_lose_a_peer_that_reconnects_between_two_counts() {
     let mut peers = linked();
     look(&mut peers, 1, &[("a", 0)], 110);
     look(&mut peers, 2, &[("a", 1)], 150);
@@ -78,7 +78,7 @@ fn a_peer_that_reconnects_between_two_looks_is_not_lost() {
 }
 
 #[test]
-fn a_peer_that_is_killed_before_it_was_ever_looked_at_is_found() {
+fn finds_a_peer_that_is_killed_before_the_first_count() {
     let mut peers = linked();
     peers.handle_heartbeat("b", 1, 0, at(20));
     look(&mut peers, 2, &[("a", 1), ("b", 0)], 110);
@@ -90,7 +90,7 @@ fn a_peer_that_is_killed_before_it_was_ever_looked_at_is_found() {
 }
 
 #[test]
-fn a_peer_that_says_that_it_is_away_is_not_killed_until_it_was_back() {
+fn does_not_lose_an_interrupted_peer_until_it_was_subscribed_again() {
     let mut peers = linked();
     look(&mut peers, 1, &[("a", 0)], 110);
     peers.handle_peer_interrupted("a");
@@ -123,7 +123,7 @@ fn a_hung_peer_is_silent_and_comes_back() {
 }
 
 #[test]
-fn a_replica_that_was_stopped_itself_holds_nothing_against_anybody() {
+fn a_suspended_replica_extends_all_deadlines() {
     let mut peers = linked();
     let wake_until =
         |peers: &mut Peers, from: u64, to: u64| (from..=to).step_by(50).for_each(|ms| peers.handle_timeout(at(ms)));
@@ -139,7 +139,7 @@ fn a_replica_that_was_stopped_itself_holds_nothing_against_anybody() {
 }
 
 #[test]
-fn while_the_link_is_down_nobody_is_lost() {
+fn loses_no_peer_while_the_link_is_down() {
     let mut peers = linked();
     peers.handle_interrupted(at(0));
     look(&mut peers, 0, &[("a", 0)], 5_000);
@@ -150,7 +150,7 @@ fn while_the_link_is_down_nobody_is_lost() {
 
 /// A Redis that was restarted has no subscribers at first: each replica comes back when it can.
 #[test]
-fn after_the_link_was_down_a_peer_has_time_to_come_back() {
+fn gives_peers_time_to_come_back_after_the_link_was_down() {
     let mut peers = linked();
     peers.handle_interrupted(at(0));
     peers.handle_echo(at(20_000));
@@ -168,7 +168,7 @@ fn after_the_link_was_down_a_peer_has_time_to_come_back() {
 
 /// A process that was stopped itself wakes up with old news of everybody: the link is judged first.
 #[test]
-fn a_replica_that_slept_does_not_blame_the_others() {
+fn after_a_suspension_the_link_is_judged_first() {
     let mut peers = linked();
     peers.handle_timeout(at(60_000));
     assert_eq!(events(&mut peers), [PeerEvent::Link { up: false }]);
@@ -178,7 +178,7 @@ fn a_replica_that_slept_does_not_blame_the_others() {
 }
 
 #[test]
-fn a_farewell_is_at_once() {
+fn loses_a_peer_at_once_after_its_farewell() {
     let mut peers = linked();
     peers.handle_farewell("a");
     peers.handle_farewell("a");
@@ -186,7 +186,7 @@ fn a_farewell_is_at_once() {
 }
 
 #[test]
-fn it_is_complete_when_all_that_are_counted_were_heard() {
+fn is_complete_when_all_counted_replicas_were_heard() {
     let mut peers = Peers::new(TIMING);
     assert!(!peers.is_complete(at(0)));
     peers.handle_echo(at(0));
@@ -202,7 +202,7 @@ fn it_is_complete_when_all_that_are_counted_were_heard() {
 }
 
 #[test]
-fn no_more_peers_than_are_followed() {
+fn refuses_more_peers_than_it_tracks() {
     let mut peers = Peers::new(TIMING);
     for number in 0..PEERS_MAX {
         assert_eq!(peers.handle_heartbeat(&number.to_string(), 0, 0, at(0)), HeartbeatOutcome::Steady);
@@ -212,7 +212,7 @@ fn no_more_peers_than_are_followed() {
 }
 
 #[test]
-fn requests_survive_a_reconnect_and_fail_fast_without_one() {
+fn is_cut_off_only_if_the_subscription_does_not_come_back() {
     let mut peers = linked();
     peers.handle_interrupted(at(1_000));
     assert!(!peers.is_cut_off(at(1_599)));
@@ -225,7 +225,7 @@ fn requests_survive_a_reconnect_and_fail_fast_without_one() {
 }
 
 #[test]
-fn a_peer_tells_that_it_may_have_lost_something() {
+fn a_heartbeat_tells_that_its_sender_may_have_lost_messages() {
     let mut peers = linked();
     assert_eq!(peers.handle_heartbeat("a", 1, 1, at(500)), HeartbeatOutcome::Interrupted);
     assert_eq!(peers.handle_heartbeat("a", 1, 1, at(1_000)), HeartbeatOutcome::Steady);
@@ -233,7 +233,7 @@ fn a_peer_tells_that_it_may_have_lost_something() {
 
 /// It died while Redis was away: nobody is there to be subscribed, and nobody is heard.
 #[test]
-fn a_peer_that_died_while_the_link_was_down_is_found_before_it_would_be_silent() {
+fn finds_a_peer_that_died_while_the_link_was_down_before_it_is_silent() {
     let mut peers = linked();
     peers.handle_interrupted(at(0));
     peers.handle_echo(at(20_000));
@@ -249,7 +249,7 @@ fn a_peer_that_died_while_the_link_was_down_is_found_before_it_would_be_silent()
 }
 
 #[test]
-fn a_silent_peer_is_no_present_one() {
+fn a_silent_peer_is_not_present() {
     let mut peers = linked();
     assert_eq!(peers.present().count(), 1);
     for ms in (500..=3_000).step_by(500) {

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn lone_surrogates_are_replaced_and_pairs_kept() {
+fn replaces_lone_surrogates_and_keeps_pairs() {
     let read = |text: &str| read(text).unwrap().as_str().unwrap().to_owned();
     assert_eq!(read(r#""a\ud83d""#), "a\u{fffd}");
     assert_eq!(read(r#""\ude00\ud83d\ud83d\ude00\\ud83d""#), "\u{fffd}\u{fffd}😀\\ud83d");
@@ -9,14 +9,14 @@ fn lone_surrogates_are_replaced_and_pairs_kept() {
 }
 
 #[test]
-fn other_errors_stay_errors() {
+fn reports_other_errors() {
     for text in [r#""\ud83"#, r#"{"a":"\u"#, "{\"\\", r#"{"a":"\ud83d"#, "{\"a\":\"\\é", ""] {
         assert!(matches!(read(text), Err(DecodeError::Json(_))), "{text}");
     }
 }
 
 #[test]
-fn numbers_are_written_as_javascript_writes_them() {
+fn writes_numbers_as_javascript_does() {
     let numbers = [1.0, -0.0, 0.1, 1e20, f64::NAN, 9_007_199_254_740_992.0].map(Value::F64);
     let value = Value::Array(numbers.to_vec());
     let text = write(&super::super::value::written(&value).unwrap()).unwrap();

@@ -14,7 +14,7 @@ const DATES: [(i64, &str); 9] = [
 ];
 
 #[test]
-fn dates_are_javascripts() {
+fn writes_dates_as_javascript_does() {
     for (ms, text) in DATES {
         let mut value = Value::Array(vec![date(ms)]);
         assert_eq!(as_date(&value.as_array().unwrap()[0]), Some(ms));
@@ -24,7 +24,7 @@ fn dates_are_javascripts() {
 }
 
 #[test]
-fn a_date_beyond_javascripts_is_null() {
+fn a_date_outside_the_range_of_javascript_is_null() {
     for bytes in [date(i64::MAX), date(8_640_000_000_000_001), Value::Ext(TIMESTAMP, vec![1, 2, 3])] {
         let mut value = bytes;
         dates_to_text(&mut value);
@@ -33,7 +33,7 @@ fn a_date_beyond_javascripts_is_null() {
 }
 
 #[test]
-fn too_deep_is_refused() {
+fn refuses_data_that_nests_too_deep() {
     let nest = |levels| (0..levels).fold(Value::Nil, |inner, _| Value::Array(vec![inner]));
     assert!(written(&nest(DEPTH_MAX)).is_ok());
     assert!(matches!(written(&nest(DEPTH_MAX + 1)), Err(EncodeError::TooDeep { .. })));

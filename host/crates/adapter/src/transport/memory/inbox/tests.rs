@@ -11,7 +11,7 @@ fn fill(inbox: &mut Inbox, numbers: std::ops::Range<usize>) {
 }
 
 #[test]
-fn the_oldest_messages_go_when_it_is_full() {
+fn drops_the_oldest_messages_when_it_is_full() {
     let mut inbox = Inbox::default();
     inbox.restored();
     fill(&mut inbox, 0..MESSAGES_MAX + 3);
@@ -21,7 +21,7 @@ fn the_oldest_messages_go_when_it_is_full() {
 }
 
 #[test]
-fn a_lag_is_told_once() {
+fn reports_a_lag_once() {
     let mut inbox = Inbox::default();
     inbox.lag(2);
     fill(&mut inbox, 0..4);
@@ -30,7 +30,7 @@ fn a_lag_is_told_once() {
 }
 
 #[test]
-fn a_link_that_flaps_unseen_takes_no_room() {
+fn keeps_only_the_last_state_of_a_flapping_connection() {
     let mut inbox = Inbox::default();
     inbox.restored();
     for _ in 0..100 {

@@ -1,14 +1,14 @@
 use super::*;
 
 #[test]
-fn arguments_stand_where_eval_wants_them() {
+fn orders_the_arguments_of_eval() {
     let sent = arguments("return 1", vec!["k".to_owned(), "l".to_owned()], vec![Bytes::from_static(b"\xff")]);
     let bytes: Vec<Bytes> = sent.into_iter().map(|value| reply::bytes(value).unwrap()).collect();
     assert_eq!(bytes, [&b"return 1"[..], b"2", b"k", b"l", b"\xff"]);
 }
 
 #[test]
-fn replies_are_read() {
+fn converts_the_replies_of_scripts() {
     let nested = Value::Array(vec![Value::from("a"), Value::Null, Value::Array(vec![Value::from(-3)])]);
     let list =
         vec![ScriptReply::Text("a".into()), ScriptReply::Nothing, ScriptReply::List(vec![ScriptReply::Number(-3)])];
@@ -18,7 +18,7 @@ fn replies_are_read() {
 }
 
 #[test]
-fn a_demoted_server_is_known() {
+fn recognizes_a_demoted_server() {
     let refused = |why: &str| TransportError::Refused(why.to_owned());
     assert!(is_demoted(&refused("READONLY You can't write against a read only replica.")));
     assert!(is_demoted(&refused("ERR Error running script: @user_script:1: -READONLY You can't write")));

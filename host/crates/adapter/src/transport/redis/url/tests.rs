@@ -3,7 +3,7 @@ use fred::types::config::ServerConfig;
 use super::*;
 
 #[test]
-fn urls_are_read() {
+fn parses_urls() {
     let tcp = parse("redis://ann:s%40crecy@redis.example:7000/3").unwrap();
     assert_eq!(tcp.server, ServerConfig::new_centralized("redis.example", 7000));
     assert_eq!((tcp.username.as_deref(), tcp.password.as_deref()), (Some("ann"), Some("s@crecy")));
@@ -15,7 +15,7 @@ fn urls_are_read() {
 }
 
 #[test]
-fn a_wrong_url_is_not_quoted() {
+fn does_not_quote_a_wrong_url() {
     for url in [
         "s3cret",
         "http://:s3cret@host",

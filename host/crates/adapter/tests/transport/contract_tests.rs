@@ -1,9 +1,9 @@
-//! The contract's tests for one rig.
+//! Makes the tests of the contract for one rig.
 
 /// Makes the tests of the contract. `$attributes` of `tokio::test`, `$rig` an expression that makes a rig.
 macro_rules! contract {
     ([$($attributes:tt)*], $rig:expr) => {
-        $crate::verbs::contract! {
+        $crate::contract_tests::contract! {
             @ [$($attributes)*], $rig, contract:
             entries_are_read_in_the_order_they_were_sent
             a_read_of_nothing_is_empty
@@ -16,7 +16,7 @@ macro_rules! contract {
             restarts_are_told_one_after_the_other
             a_closed_connection_stays_closed
         }
-        $crate::verbs::contract! {
+        $crate::contract_tests::contract! {
             @ [$($attributes)*], $rig, subscriptions:
             messages_come_in_the_order_they_were_sent
             a_payload_is_bytes
@@ -27,7 +27,7 @@ macro_rules! contract {
         }
     };
     (@ $attributes:tt, $rig:expr, $module:ident: $($name:ident)*) => {
-        $($crate::verbs::contract! { @test $attributes, $rig, $module, $name })*
+        $($crate::contract_tests::contract! { @test $attributes, $rig, $module, $name })*
     };
     (@test [$($attributes:tt)*], $rig:expr, $module:ident, $name:ident) => {
         #[tokio::test($($attributes)*)]

@@ -1,5 +1,4 @@
-//! The sockets of a replica, made up: they write down what they get, and acknowledge an event at once, `slow` after a second, and `mute`
-//! not at all.
+//! A socket that records what it gets. It acknowledges an event at once, the event `slow` after a second, and the event `mute` never.
 
 use std::fmt;
 use std::future::{Future, pending};
@@ -48,8 +47,8 @@ impl Sockets {
 }
 
 impl SocketEmitter for Sockets {
-    type AckError = Mute;
-    type AckStream = FuturesUnordered<Pin<Box<dyn Future<Output = AckStreamItem<Mute>> + Send>>>;
+    type AckError = NotAcknowledged;
+    type AckStream = FuturesUnordered<Pin<Box<dyn Future<Output = AckStreamItem<NotAcknowledged>> + Send>>>;
 
     fn get_all_sids(&self, filter: impl Fn(&Sid) -> bool) -> Vec<Sid> {
         std::iter::once(self.sid).filter(filter).collect()
@@ -92,8 +91,8 @@ impl SocketEmitter for Sockets {
                 value
             };
             let within = tokio::time::timeout(timeout.unwrap_or(ACK_TIMEOUT), ack);
-            let acked: Pin<Box<dyn Future<Output = AckStreamItem<Mute>> + Send>> =
-                Box::pin(async move { (sid, within.await.map_err(|_| Mute)) });
+            let acked: Pin<Box<dyn Future<Output = AckStreamItem<NotAcknowledged>> + Send>> =
+                Box::pin(async move { (sid, within.await.map_err(|_| NotAcknowledged)) });
             acks.push(acked);
         }
         (acks, u32::try_from(count).unwrap())
@@ -123,12 +122,12 @@ impl SocketEmitter for Sockets {
 
 /// The socket did not acknowledge.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Mute;
+pub(crate) struct NotAcknowledged;
 
-impl fmt::Display for Mute {
+impl fmt::Display for NotAcknowledged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("no ack")
     }
 }
 
-impl std::error::Error for Mute {}
+impl std::error::Error for NotAcknowledged {}

@@ -13,87 +13,87 @@ use socketioxide_redis_streams::{
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::crowd::{Crowd, Got};
-use crate::fleet::{everyone, packet};
-use crate::line::Line;
+use crate::rig::buffered_sockets::{BufferedSockets, Delivery};
+use crate::rig::faulty_transport::FaultyTransport;
+use crate::rig::replicas::{everyone, packet};
 
-/// Longer than anything takes.
+/// Longer than any test takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub(crate) struct Station {
+pub(crate) struct FollowedReplica {
     pub(crate) cluster: Cluster,
-    pub(crate) adapter: Arc<RedisStreamsAdapter<Crowd>>,
+    pub(crate) adapter: Arc<RedisStreamsAdapter<BufferedSockets>>,
     pub(crate) namespace: Arc<Namespace>,
-    /// Nothing when it is alone.
-    pub(crate) line: Option<Line>,
-    crowd: Crowd,
+    /// `None` if the replica shares no cluster.
+    pub(crate) line: Option<FaultyTransport>,
+    sockets: BufferedSockets,
 }
 
 pub(crate) struct Client {
     pub(crate) sid: Sid,
-    got: mpsc::UnboundedReceiver<Got>,
-    told: mpsc::UnboundedSender<Got>,
+    got: mpsc::UnboundedReceiver<Delivery>,
+    told: mpsc::UnboundedSender<Delivery>,
     following: Option<Following>,
-    crowd: Crowd,
-    local: Arc<RedisStreamsAdapter<Crowd>>,
+    sockets: BufferedSockets,
+    local: Arc<RedisStreamsAdapter<BufferedSockets>>,
 }
 
-struct Witness(mpsc::UnboundedSender<Got>);
+struct Witness(mpsc::UnboundedSender<Delivery>);
 
 impl Follower for Witness {
     fn began(&self, at: EntryId) {
-        let _ = self.0.send(Got::Began(at));
+        let _ = self.0.send(Delivery::Began(at));
     }
 
     fn recovered(&self, from: EntryId, to: EntryId) {
-        let _ = self.0.send(Got::Recovered(from, to));
+        let _ = self.0.send(Delivery::Recovered(from, to));
     }
 
     fn gap(&self, gap: Gap, to: Option<EntryId>) {
-        let _ = self.0.send(Got::Gap(gap, to));
+        let _ = self.0.send(Delivery::Gap(gap, to));
     }
 
     fn overrun(&self) {
-        let _ = self.0.send(Got::Overrun);
+        let _ = self.0.send(Delivery::Overrun);
     }
 }
 
-impl Station {
+impl FollowedReplica {
     pub(crate) fn start(redis: &Memory, settings: Settings) -> Self {
-        let line = Line::new(redis);
-        Station::of(Cluster::new(Arc::new(line.clone()), settings), Some(line))
+        let line = FaultyTransport::new(redis);
+        FollowedReplica::of(Cluster::new(Arc::new(line.clone()), settings), Some(line))
     }
 
     pub(crate) fn alone(settings: Settings) -> Self {
-        Station::of(Cluster::alone_with(settings), None)
+        FollowedReplica::of(Cluster::alone_with(settings), None)
     }
 
-    fn of(cluster: Cluster, line: Option<Line>) -> Self {
-        let station = Station::at("/", cluster, line);
-        station.cluster.start();
-        station
+    fn of(cluster: Cluster, line: Option<FaultyTransport>) -> Self {
+        let replica = FollowedReplica::at("/", cluster, line);
+        replica.cluster.start();
+        replica
     }
 
     /// Another namespace of the same replica.
     pub(crate) fn open(&self, path: &'static str) -> Self {
-        Station::at(path, self.cluster.clone(), self.line.clone())
+        FollowedReplica::at(path, self.cluster.clone(), self.line.clone())
     }
 
-    fn at(path: &'static str, cluster: Cluster, line: Option<Line>) -> Self {
-        let crowd = Crowd::new(path);
-        let adapter = Arc::new(RedisStreamsAdapter::new(&cluster, CoreLocalAdapter::new(crowd.clone())));
+    fn at(path: &'static str, cluster: Cluster, line: Option<FaultyTransport>) -> Self {
+        let sockets = BufferedSockets::new(path);
+        let adapter = Arc::new(RedisStreamsAdapter::new(&cluster, CoreLocalAdapter::new(sockets.clone())));
         adapter.clone().init(|| ());
         let namespace = cluster.namespace(path);
-        Station { cluster, adapter, namespace, line, crowd }
+        FollowedReplica { cluster, adapter, namespace, line, sockets }
     }
 
     /// Starts it and waits until it reads the stream.
     pub(crate) async fn reading(redis: &Memory, settings: Settings) -> Self {
-        let station = Station::start(redis, settings);
-        let mut client = station.client(&[]);
-        client.follow(&station, &[], None);
-        assert!(matches!(client.got().await, Got::Began(_)));
-        station
+        let replica = FollowedReplica::start(redis, settings);
+        let mut client = replica.client(&[]);
+        client.follow(&replica, &[], None);
+        assert!(matches!(client.got().await, Delivery::Began(_)));
+        replica
     }
 
     /// A socket in these rooms that does not follow.
@@ -102,21 +102,21 @@ impl Station {
         let sid = Sid::new();
         // As with socketioxide, it is in its first rooms before anything reaches it.
         self.adapter.get_local().add_all(sid, rooms.iter().map(ToString::to_string).collect::<Vec<_>>());
-        self.crowd.add(sid, told.clone());
-        Client { sid, got, told, following: None, crowd: self.crowd.clone(), local: self.adapter.clone() }
+        self.sockets.add(sid, told.clone());
+        Client { sid, got, told, following: None, sockets: self.sockets.clone(), local: self.adapter.clone() }
     }
 
-    /// A socket in these rooms that is to follow.
+    /// A socket in these rooms that will follow.
     pub(crate) fn client(&self, rooms: &[&'static str]) -> Client {
         self.bare(&[&[FOLLOWERS_ROOM], rooms].concat())
     }
 
-    /// A socket that follows from where the stream stands.
+    /// A socket that follows from the end of the stream.
     pub(crate) async fn fresh(&self, rooms: &[&'static str]) -> (Client, EntryId) {
         let mut client = self.client(rooms);
         client.follow(self, rooms, None);
         match client.got().await {
-            Got::Began(at) => (client, at),
+            Delivery::Began(at) => (client, at),
             other => panic!("{other:?}"),
         }
     }
@@ -140,35 +140,35 @@ impl Station {
 }
 
 impl Client {
-    pub(crate) fn follow(&mut self, station: &Station, rooms: &[&str], from: Option<EntryId>) {
+    pub(crate) fn follow(&mut self, replica: &FollowedReplica, rooms: &[&str], from: Option<EntryId>) {
         let rooms = rooms.iter().map(ToString::to_string).collect();
         let witness = Arc::new(Witness(self.told.clone()));
-        self.following = Some(station.namespace.follow(self.sid, rooms, from, witness));
+        self.following = Some(replica.namespace.follow(self.sid, rooms, from, witness));
     }
 
-    /// Ends that it follows, though it stays connected.
+    /// Stops to follow. The socket stays connected.
     pub(crate) fn unfollow(&mut self) {
         self.following = None;
     }
 
-    /// Its buffer has room for so many more.
+    /// Sets for how many more packets its buffer has room.
     pub(crate) fn set_room(&self, packets: usize) {
-        self.crowd.set_room(self.sid, packets);
+        self.sockets.set_room(self.sid, packets);
     }
 
-    pub(crate) async fn got(&mut self) -> Got {
+    pub(crate) async fn got(&mut self) -> Delivery {
         timeout(PATIENCE, self.got.recv()).await.expect("something").unwrap()
     }
 
     /// The next, which is an event with an offset.
     pub(crate) async fn event(&mut self) -> (u64, EntryId) {
         match self.got().await {
-            Got::Event(number, Some(at)) => (number, at),
+            Delivery::Event(number, Some(at)) => (number, at),
             other => panic!("{other:?}"),
         }
     }
 
-    /// Asserts that the next are these events with growing offsets; gives the last one.
+    /// Asserts that these events come next, with growing offsets. Returns the last offset.
     pub(crate) async fn events(&mut self, numbers: impl IntoIterator<Item = u64>) -> EntryId {
         let mut last = EntryId::default();
         for expected in numbers {
@@ -186,8 +186,8 @@ impl Client {
         assert!(more.is_err(), "{more:?}");
     }
 
-    /// What it got and did not look at yet.
-    pub(crate) fn rest(&mut self) -> Vec<Got> {
+    /// What it got and the test has not read yet.
+    pub(crate) fn rest(&mut self) -> Vec<Delivery> {
         std::iter::from_fn(|| self.got.try_recv().ok()).collect()
     }
 }
@@ -196,7 +196,7 @@ impl Client {
 impl Drop for Client {
     fn drop(&mut self) {
         self.following = None;
-        self.crowd.remove(self.sid);
+        self.sockets.remove(self.sid);
         self.local.get_local().del_all(self.sid);
     }
 }

@@ -1,5 +1,5 @@
-//! A replica's connections, of which one is subscribed, as with a real Redis. They can be cut, and they can hang as those of a
-//! process do that is stopped: they stay open, and nothing is sent or taken.
+//! A replica's connections to Redis, which can be cut, and can hang as those of a suspended process: they stay open, and nothing is sent
+//! or received. One of them is subscribed, as with a real Redis.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use socketioxide_redis_streams::transport::{
 use tokio::sync::watch;
 
 #[derive(Clone)]
-pub(crate) struct Line {
+pub(crate) struct FaultyTransport {
     redis: Memory,
     connection: Arc<MemoryConnection>,
     subscriber: Arc<MemoryConnection>,
@@ -20,7 +20,7 @@ pub(crate) struct Line {
     late: watch::Sender<Vec<Answer>>,
 }
 
-/// Whose answers can be late.
+/// The commands whose answers can be delayed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Answer {
     Read,
@@ -28,9 +28,9 @@ pub(crate) enum Answer {
     Extent,
 }
 
-impl Line {
+impl FaultyTransport {
     pub(crate) fn new(redis: &Memory) -> Self {
-        Line {
+        FaultyTransport {
             redis: redis.clone(),
             connection: Arc::new(redis.connect()),
             subscriber: Arc::new(redis.connect()),
@@ -44,18 +44,18 @@ impl Line {
         self.cut_subscription();
     }
 
-    /// The other connection stays.
+    /// Cuts only the subscribed connection.
     pub(crate) fn cut_subscription(&self) {
         self.redis.cut(self.subscriber.id());
     }
 
-    /// Ends either cut.
+    /// Restores both connections.
     pub(crate) fn restore(&self) {
         self.redis.restore(self.connection.id());
         self.redis.restore(self.subscriber.id());
     }
 
-    /// Drops the next messages that are published to it.
+    /// Drops the next messages that are published to the replica.
     pub(crate) fn lag(&self, messages: u64) {
         self.redis.lag(self.subscriber.id(), messages);
     }
@@ -64,7 +64,7 @@ impl Line {
         self.hung.send_replace(hung);
     }
 
-    /// The answers to these are on their way, until others are named.
+    /// Delays the answers to these commands, until this is called again.
     pub(crate) fn set_late(&self, answers: &[Answer]) {
         self.late.send_replace(answers.to_vec());
     }
@@ -90,7 +90,7 @@ impl Line {
 }
 
 #[async_trait]
-impl Transport for Line {
+impl Transport for FaultyTransport {
     async fn send(&self, batch: Vec<Outgoing>) -> Vec<Result<(), TransportError>> {
         self.held(self.connection.send(batch)).await
     }

@@ -1,4 +1,4 @@
-//! Many sockets whose buffers are bounded, and what each of them gets and is told, in order.
+//! Many sockets with bounded buffers, which record in order what they get and are told.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -15,13 +15,13 @@ use socketioxide_redis_streams::Gap;
 use socketioxide_redis_streams::transport::EntryId;
 use tokio::sync::mpsc;
 
-use crate::sockets::Mute;
+use crate::rig::recording_socket::NotAcknowledged;
 
 const ACK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a client gets or is told.
+/// A packet or an event of the follower that a client gets.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Got {
+pub(crate) enum Delivery {
     /// An event's number, and its offset if it has one.
     Event(u64, Option<EntryId>),
     Began(EntryId),
@@ -32,25 +32,25 @@ pub(crate) enum Got {
 
 /// The sockets of a replica. Each has a buffer that is never emptied.
 #[derive(Clone)]
-pub(crate) struct Crowd {
+pub(crate) struct BufferedSockets {
     sockets: Arc<Mutex<HashMap<Sid, Buffer>>>,
     path: Str,
     server: Uid,
 }
 
-/// Where what a socket gets is written down, and how much more it takes.
+/// Records what a socket gets, and how many more packets it takes.
 struct Buffer {
-    got: mpsc::UnboundedSender<Got>,
+    got: mpsc::UnboundedSender<Delivery>,
     room: usize,
 }
 
-impl Crowd {
+impl BufferedSockets {
     pub(crate) fn new(path: &'static str) -> Self {
-        Crowd { sockets: Arc::default(), path: Str::from(path), server: Uid::new() }
+        BufferedSockets { sockets: Arc::default(), path: Str::from(path), server: Uid::new() }
     }
 
-    /// One more socket, which writes down what it gets.
-    pub(crate) fn add(&self, sid: Sid, got: mpsc::UnboundedSender<Got>) {
+    /// Adds a socket that records what it gets.
+    pub(crate) fn add(&self, sid: Sid, got: mpsc::UnboundedSender<Delivery>) {
         self.sockets.lock().unwrap().insert(sid, Buffer { got, room: 100_000 });
     }
 
@@ -58,7 +58,7 @@ impl Crowd {
         self.sockets.lock().unwrap().remove(&sid);
     }
 
-    /// A socket's buffer has room for so many packets more.
+    /// Sets for how many more packets the buffer of a socket has room.
     pub(crate) fn set_room(&self, sid: Sid, packets: usize) {
         self.sockets.lock().unwrap().get_mut(&sid).unwrap().room = packets;
     }
@@ -74,16 +74,16 @@ impl Crowd {
 }
 
 /// `2["e",1]` or `2["e",1,"1700000000000-0"]`, perhaps with a namespace.
-fn event(text: &str) -> Got {
+fn event(text: &str) -> Delivery {
     let inside = text.split_once('[').map(|(_, inside)| inside).and_then(|text| text.strip_suffix(']')).expect(text);
     let mut parts = inside.split(',').skip(1);
     let number = parts.next().expect(text).parse().expect(text);
-    Got::Event(number, parts.next().map(|offset| offset.trim_matches('"').parse().expect(text)))
+    Delivery::Event(number, parts.next().map(|offset| offset.trim_matches('"').parse().expect(text)))
 }
 
-impl SocketEmitter for Crowd {
-    type AckError = Mute;
-    type AckStream = Empty<AckStreamItem<Mute>>;
+impl SocketEmitter for BufferedSockets {
+    type AckError = NotAcknowledged;
+    type AckStream = Empty<AckStreamItem<NotAcknowledged>>;
 
     fn get_all_sids(&self, filter: impl Fn(&Sid) -> bool) -> Vec<Sid> {
         self.sockets.lock().unwrap().keys().filter(|sid| filter(sid)).copied().collect()

@@ -15,10 +15,10 @@ use socketioxide_redis_streams::{
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
-use crate::line::Line;
-use crate::sockets::Sockets;
+use crate::rig::faulty_transport::FaultyTransport;
+use crate::rig::recording_socket::Sockets;
 
-/// Longer than anything takes; simulated, so that waiting for it costs nothing.
+/// Longer than any test takes. The time is simulated, so waiting costs nothing.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Replica {
@@ -26,23 +26,23 @@ pub(crate) struct Replica {
     pub(crate) adapter: Arc<RedisStreamsAdapter<Sockets>>,
     pub(crate) namespace: Arc<Namespace>,
     pub(crate) sockets: Sockets,
-    pub(crate) line: Line,
+    pub(crate) line: FaultyTransport,
     inbox: mpsc::UnboundedReceiver<String>,
-    told: mpsc::UnboundedReceiver<(Told, Instant)>,
+    told: mpsc::UnboundedReceiver<(ListenerEvent, Instant)>,
 }
 
-/// What a replica's listener is told.
+/// A call of a replica's listener.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Told {
+pub(crate) enum ListenerEvent {
     Peer(PeerEvent),
     Note { peer: String, number: u32, data: Value },
     Missed(Option<u64>),
 }
 
-struct Log(mpsc::UnboundedSender<(Told, Instant)>);
+struct Log(mpsc::UnboundedSender<(ListenerEvent, Instant)>);
 
 impl Log {
-    fn write(&self, told: Told) {
+    fn write(&self, told: ListenerEvent) {
         let _ = self.0.send((told, Instant::now()));
     }
 }
@@ -53,15 +53,15 @@ impl Listener for Log {
     }
 
     fn peer(&self, event: PeerEvent) {
-        self.write(Told::Peer(event));
+        self.write(ListenerEvent::Peer(event));
     }
 
     fn note(&self, peer: &str, number: u32, data: Value) {
-        self.write(Told::Note { peer: peer.to_owned(), number, data });
+        self.write(ListenerEvent::Note { peer: peer.to_owned(), number, data });
     }
 
     fn missed(&self, broadcasts: Option<u64>) {
-        self.write(Told::Missed(broadcasts));
+        self.write(ListenerEvent::Missed(broadcasts));
     }
 }
 
@@ -72,16 +72,16 @@ pub(crate) fn start(redis: &Memory, count: usize, settings: &Settings) -> Vec<Re
 
 /// Starts so many replicas and waits until each knows all others.
 pub(crate) async fn start_known(redis: &Memory, count: usize, settings: &Settings) -> Vec<Replica> {
-    let mut fleet = start(redis, count, settings);
-    for replica in &mut fleet {
+    let mut replicas = start(redis, count, settings);
+    for replica in &mut replicas {
         replica.knows(count - 1).await;
     }
-    fleet
+    replicas
 }
 
 impl Replica {
     pub(crate) fn start(redis: &Memory, settings: Settings) -> Self {
-        let line = Line::new(redis);
+        let line = FaultyTransport::new(redis);
         let cluster = Cluster::new(Arc::new(line.clone()), settings);
         let (sockets, inbox) = Sockets::new("/");
         let (log, told) = mpsc::unbounded_channel();
@@ -93,7 +93,7 @@ impl Replica {
         Replica { cluster, adapter, namespace, sockets, line, inbox, told }
     }
 
-    /// Waits until it is linked and knows so many others, all that there are.
+    /// Waits until the replica is linked and knows so many others.
     pub(crate) async fn knows(&mut self, others: usize) {
         let known = |cluster: &Cluster| {
             let standing = cluster.standing();
@@ -123,17 +123,17 @@ impl Replica {
         assert!(more.is_err(), "{more:?}");
     }
 
-    /// The next thing told that is no heartbeat, and when.
-    pub(crate) async fn told(&mut self) -> (Told, Instant) {
+    /// The next call of the listener that is no heartbeat, and its time.
+    pub(crate) async fn told(&mut self) -> (ListenerEvent, Instant) {
         loop {
             let told = timeout(PATIENCE, self.told.recv()).await.expect("something told").unwrap();
-            if !matches!(told.0, Told::Peer(PeerEvent::Heard { .. })) {
+            if !matches!(told.0, ListenerEvent::Peer(PeerEvent::Heard { .. })) {
                 return told;
             }
         }
     }
 
-    /// Asserts that nothing but heartbeats is told within so long.
+    /// Asserts that the listener is called only for heartbeats for so long.
     pub(crate) async fn told_nothing(&mut self, within: Duration) {
         let more = timeout(within, self.told()).await;
         assert!(more.is_err(), "{more:?}");
@@ -143,7 +143,7 @@ impl Replica {
     pub(crate) async fn heard(&mut self, uid: &str) -> Instant {
         loop {
             let (told, when) = timeout(PATIENCE, self.told.recv()).await.expect("a heartbeat").unwrap();
-            if told == Told::Peer(PeerEvent::Heard { peer: uid.to_owned(), revision: 7 }) {
+            if told == ListenerEvent::Peer(PeerEvent::Heard { peer: uid.to_owned(), revision: 7 }) {
                 return when;
             }
         }

@@ -1,4 +1,4 @@
-//! What sockets get that come back and tell what they saw last.
+//! Tests what sockets get that come back with the last offset that they saw.
 
 use std::time::Duration;
 
@@ -9,37 +9,37 @@ use socketioxide_redis_streams::transport::memory::Memory;
 use socketioxide_redis_streams::{Gap, Settings};
 use tokio::time::sleep;
 
-use crate::crowd::Got;
-use crate::line::Answer;
-use crate::station::Station;
+use crate::rig::buffered_sockets::Delivery;
+use crate::rig::faulty_transport::Answer;
+use crate::rig::followed_replica::FollowedReplica;
 
 fn settings() -> Settings {
     Settings::default()
 }
 
 /// A replica that has broadcast so many numbers, and their offsets.
-async fn with_numbers(redis: &Memory, numbers: u64, settings: Settings) -> (Station, Vec<EntryId>) {
-    let station = Station::reading(redis, settings).await;
-    let (mut client, began) = station.fresh(&[]).await;
+async fn with_numbers(redis: &Memory, numbers: u64, settings: Settings) -> (FollowedReplica, Vec<EntryId>) {
+    let replica = FollowedReplica::reading(redis, settings).await;
+    let (mut client, began) = replica.fresh(&[]).await;
     let mut offsets = vec![began];
     for number in 1..=numbers {
-        station.broadcast(number).await;
+        replica.broadcast(number).await;
         offsets.push(client.events([number]).await);
     }
-    (station, offsets)
+    (replica, offsets)
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_socket_comes_back_to_its_replica_or_to_another() {
+async fn recovers_a_socket_at_its_replica_and_at_another() {
     let redis = Memory::new();
     let (one, offsets) = with_numbers(&redis, 10, settings()).await;
-    let other = Station::reading(&redis, settings()).await;
-    for station in [&one, &other] {
-        let mut client = station.back(&[], offsets[4]);
+    let other = FollowedReplica::reading(&redis, settings()).await;
+    for replica in [&one, &other] {
+        let mut client = replica.back(&[], offsets[4]);
         client.events(5..=10).await;
-        assert_eq!(client.got().await, Got::Recovered(offsets[4], offsets[10]));
-        let mut up_to_date = station.back(&[], offsets[10]);
-        assert_eq!(up_to_date.got().await, Got::Recovered(offsets[10], offsets[10]));
+        assert_eq!(client.got().await, Delivery::Recovered(offsets[4], offsets[10]));
+        let mut up_to_date = replica.back(&[], offsets[10]);
+        assert_eq!(up_to_date.got().await, Delivery::Recovered(offsets[10], offsets[10]));
         client.got_nothing().await;
     }
     // The replica that it was on is gone.
@@ -47,30 +47,30 @@ async fn a_socket_comes_back_to_its_replica_or_to_another() {
     let mut client = other.back(&[], offsets[0]);
     other.broadcast(11).await;
     client.events(1..=10).await;
-    assert_eq!(client.got().await, Got::Recovered(offsets[0], offsets[10]));
+    assert_eq!(client.got().await, Delivery::Recovered(offsets[0], offsets[10]));
     client.events([11]).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_replica_that_starts_later_knows_what_was_before() {
+async fn recovers_at_a_replica_that_started_later() {
     let redis = Memory::new();
     let (one, offsets) = with_numbers(&redis, 10, settings()).await;
     one.cluster.close().await;
-    let other = Station::start(&redis, settings());
+    let other = FollowedReplica::start(&redis, settings());
     // At once, before it has found the stream.
     let mut client = other.back(&[], offsets[7]);
     client.events(8..=10).await;
-    assert_eq!(client.got().await, Got::Recovered(offsets[7], offsets[10]));
+    assert_eq!(client.got().await, Delivery::Recovered(offsets[7], offsets[10]));
     let mut from_the_start = other.back(&[], EntryId::default());
     from_the_start.events(1..=10).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_gets_what_its_rooms_got() {
+async fn recovers_only_broadcasts_to_its_rooms() {
     let redis = Memory::new();
-    let one = Station::reading(&redis, settings()).await;
+    let one = FollowedReplica::reading(&redis, settings()).await;
     let (_, at) = one.fresh(&[]).await;
-    let foreign = Station::reading(&redis, settings()).await;
+    let foreign = FollowedReplica::reading(&redis, settings()).await;
     foreign.to("a", 1).await;
     one.to("b", 2).await;
     foreign.broadcast(3).await;
@@ -78,26 +78,26 @@ async fn it_gets_what_its_rooms_got() {
     sleep(Duration::from_millis(10)).await;
     let mut client = one.back(&["a"], at);
     let last = client.events([1, 3, 4]).await;
-    assert_eq!(client.got().await, Got::Recovered(at, last));
+    assert_eq!(client.got().await, Delivery::Recovered(at, last));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_storm_reads_the_stream_once() {
+async fn many_reconnecting_sockets_cause_one_sweep_of_the_stream() {
     let recorder = PrometheusBuilder::new().build_recorder();
     let _guard = metrics::set_default_local_recorder(&recorder);
     let redis = Memory::new();
     let (_one, offsets) = with_numbers(&redis, 1_000, settings()).await;
-    let other = Station::reading(&redis, settings()).await;
+    let other = FollowedReplica::reading(&redis, settings()).await;
     let mut clients: Vec<_> = offsets[..1_000].iter().map(|from| other.back(&[], *from)).collect();
     for (seen, client) in (0..).zip(&mut clients) {
         client.events(seen + 1..=1_000).await;
-        assert_eq!(client.got().await, Got::Recovered(offsets[seen as usize], offsets[1_000]));
+        assert_eq!(client.got().await, Delivery::Recovered(offsets[seen as usize], offsets[1_000]));
     }
     let mut late: Vec<_> = offsets[..1_000].iter().map(|from| other.back(&[], *from)).collect();
     other.broadcast(1_001).await;
     for (seen, client) in (0..).zip(&mut late) {
         client.events(seen + 1..=1_000).await;
-        assert_eq!(client.got().await, Got::Recovered(offsets[seen as usize], offsets[1_000]));
+        assert_eq!(client.got().await, Delivery::Recovered(offsets[seen as usize], offsets[1_000]));
         client.events([1_001]).await;
     }
     let counted = recorder.handle().render();
@@ -106,54 +106,54 @@ async fn a_storm_reads_the_stream_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_trimmed_is_a_gap() {
+async fn reports_trimmed_broadcasts_as_a_gap() {
     let redis = Memory::new();
     let few = Settings { stream_len_max: 10, log_entries_max: 5, ..settings() };
     let (one, offsets) = with_numbers(&redis, 30, few.clone()).await;
-    let other = Station::reading(&redis, few).await;
-    for station in [&one, &other] {
-        let mut client = station.back(&[], offsets[20]);
-        assert_eq!(client.got().await, Got::Gap(Gap::Trimmed, Some(offsets[30])));
-        let mut just_there = station.back(&[], offsets[21]);
+    let other = FollowedReplica::reading(&redis, few).await;
+    for replica in [&one, &other] {
+        let mut client = replica.back(&[], offsets[20]);
+        assert_eq!(client.got().await, Delivery::Gap(Gap::Trimmed, Some(offsets[30])));
+        let mut just_there = replica.back(&[], offsets[21]);
         just_there.events(22..=30).await;
-        assert_eq!(just_there.got().await, Got::Recovered(offsets[21], offsets[30]));
-        let mut from_nothing = station.back(&[], EntryId::default());
-        assert_eq!(from_nothing.got().await, Got::Gap(Gap::Trimmed, Some(offsets[30])));
+        assert_eq!(just_there.got().await, Delivery::Recovered(offsets[21], offsets[30]));
+        let mut from_nothing = replica.back(&[], EntryId::default());
+        assert_eq!(from_nothing.got().await, Delivery::Gap(Gap::Trimmed, Some(offsets[30])));
     }
     let mut client = other.back(&[], offsets[1]);
     one.broadcast(31).await;
-    assert!(matches!(client.got().await, Got::Gap(Gap::Trimmed, _)));
+    assert!(matches!(client.got().await, Delivery::Gap(Gap::Trimmed, _)));
     client.events([31]).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_log_does_not_hold_is_fetched() {
+async fn reads_broadcasts_before_the_log_from_redis() {
     let redis = Memory::new();
     let small = Settings { log_entries_max: 3, ..settings() };
     let (one, offsets) = with_numbers(&redis, 6, small).await;
     let mut client = one.back(&[], offsets[2]);
     client.events(3..=6).await;
-    assert_eq!(client.got().await, Got::Recovered(offsets[2], offsets[6]));
+    assert_eq!(client.got().await, Delivery::Recovered(offsets[2], offsets[6]));
 }
 
 #[tokio::test(start_paused = true)]
-async fn offsets_that_are_none_are_a_gap() {
+async fn reports_an_unknown_offset_as_a_gap() {
     let redis = Memory::new();
     let (one, offsets) = with_numbers(&redis, 10, settings()).await;
-    let other = Station::reading(&redis, settings()).await;
+    let other = FollowedReplica::reading(&redis, settings()).await;
     let EntryId { ms, seq } = offsets[5];
     let beside = EntryId { ms, seq: seq + 77 };
     let ahead = EntryId { ms: offsets[10].ms + 1_000, seq: 0 };
-    for station in [&one, &other] {
+    for replica in [&one, &other] {
         for from in [beside, ahead, EntryId { ms: u64::MAX, seq: u64::MAX }, EntryId { ms: 1, seq: 1 }] {
-            let mut client = station.back(&[], from);
-            assert_eq!(client.got().await, Got::Gap(Gap::Unknown, Some(offsets[10])), "{from}");
+            let mut client = replica.back(&[], from);
+            assert_eq!(client.got().await, Delivery::Gap(Gap::Unknown, Some(offsets[10])), "{from}");
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_was_emptied_is_a_gap() {
+async fn reports_an_emptied_stream_as_a_gap() {
     let redis = Memory::new();
     let (one, offsets) = with_numbers(&redis, 10, settings()).await;
     redis.stop();
@@ -161,18 +161,18 @@ async fn a_stream_that_was_emptied_is_a_gap() {
     sleep(Duration::from_secs(3)).await;
     one.broadcast(11).await;
     sleep(Duration::from_millis(10)).await;
-    let other = Station::reading(&redis, settings()).await;
-    for station in [&one, &other] {
-        let mut client = station.back(&[], offsets[10]);
-        assert!(matches!(client.got().await, Got::Gap(Gap::Unknown, Some(_))));
+    let other = FollowedReplica::reading(&redis, settings()).await;
+    for replica in [&one, &other] {
+        let mut client = replica.back(&[], offsets[10]);
+        assert!(matches!(client.got().await, Delivery::Gap(Gap::Unknown, Some(_))));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_socket_that_saw_more_than_its_replica_waits_for_it() {
+async fn a_socket_ahead_of_its_replica_waits_for_the_reader() {
     let redis = Memory::new();
     let (one, offsets) = with_numbers(&redis, 3, settings()).await;
-    let other = Station::reading(&redis, settings()).await;
+    let other = FollowedReplica::reading(&redis, settings()).await;
     let (mut ahead, _) = one.fresh(&[]).await;
     let line = other.line.as_ref().unwrap();
     line.set_hung(true);
@@ -184,21 +184,22 @@ async fn a_socket_that_saw_more_than_its_replica_waits_for_it() {
     let mut behind = other.back(&[], offsets[2]);
     sleep(Duration::from_secs(1)).await;
     line.set_hung(false);
-    assert_eq!(client.got().await, Got::Recovered(seen, seen));
+    assert_eq!(client.got().await, Delivery::Recovered(seen, seen));
     client.events([6]).await;
     client.got_nothing().await;
     // What was read meanwhile it gets before or behind `recovered`.
-    let (told, events): (Vec<_>, Vec<_>) = behind.rest().into_iter().partition(|got| matches!(got, Got::Recovered(..)));
+    let (told, events): (Vec<_>, Vec<_>) =
+        behind.rest().into_iter().partition(|got| matches!(got, Delivery::Recovered(..)));
     let numbers: Vec<_> =
-        events.iter().map(|got| if let Got::Event(number, Some(_)) = got { *number } else { 0 }).collect();
+        events.iter().map(|got| if let Delivery::Event(number, Some(_)) = got { *number } else { 0 }).collect();
     assert_eq!((numbers, told.len()), (vec![3, 4, 5, 6], 1));
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_comes_while_the_stream_is_looked_at_is_not_judged_by_that_look() {
+async fn a_socket_that_comes_during_a_check_is_not_decided_by_it() {
     let redis = Memory::new();
     let (one, offsets) = with_numbers(&redis, 3, settings()).await;
-    let other = Station::reading(&redis, settings()).await;
+    let other = FollowedReplica::reading(&redis, settings()).await;
     let (mut ahead, _) = one.fresh(&[]).await;
     let line = other.line.as_ref().unwrap();
     line.set_late(&[Answer::Read, Answer::Extent]);
@@ -208,16 +209,16 @@ async fn who_comes_while_the_stream_is_looked_at_is_not_judged_by_that_look() {
     let seen = ahead.events([4]).await;
     let mut right = other.back(&[], seen);
     line.set_late(&[Answer::Read]);
-    assert_eq!(wrong.got().await, Got::Gap(Gap::Unknown, Some(offsets[3])));
+    assert_eq!(wrong.got().await, Delivery::Gap(Gap::Unknown, Some(offsets[3])));
     line.set_late(&[]);
-    assert_eq!(right.got().await, Got::Recovered(seen, seen));
+    assert_eq!(right.got().await, Delivery::Recovered(seen, seen));
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_read_before_the_log_moved_on_leaves_no_hole() {
+async fn a_page_read_before_the_log_moved_leaves_no_hole() {
     let redis = Memory::new();
     let (one, offsets) = with_numbers(&redis, 10, settings()).await;
-    let other = Station::reading(&redis, Settings { log_entries_max: 3, ..settings() }).await;
+    let other = FollowedReplica::reading(&redis, Settings { log_entries_max: 3, ..settings() }).await;
     let line = other.line.as_ref().unwrap();
     let (mut live, _) = other.fresh(&[]).await;
     line.set_late(&[Answer::Range]);
@@ -228,19 +229,19 @@ async fn what_was_read_before_the_log_moved_on_leaves_no_hole() {
     }
     live.events(11..=30).await;
     line.set_late(&[]);
-    assert!(matches!(client.got().await, Got::Gap(Gap::TooMany, Some(_))));
+    assert!(matches!(client.got().await, Delivery::Gap(Gap::TooMany, Some(_))));
     one.broadcast(31).await;
     client.events([31]).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn rooms_that_change_while_it_waits_count_from_then_on() {
+async fn rooms_that_change_during_recovery_count_from_then_on() {
     let redis = Memory::new();
     let (one, offsets) = with_numbers(&redis, 1, settings()).await;
     one.to("a", 2).await;
     one.to("b", 3).await;
     sleep(Duration::from_millis(10)).await;
-    let other = Station::reading(&redis, settings()).await;
+    let other = FollowedReplica::reading(&redis, settings()).await;
     let line = other.line.as_ref().unwrap();
     line.set_late(&[Answer::Range]);
     let mut client = other.back(&["a"], offsets[1]);
@@ -255,10 +256,10 @@ async fn rooms_that_change_while_it_waits_count_from_then_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_that_is_opened_late_knows_what_was_before() {
+async fn recovers_in_a_namespace_that_was_opened_late() {
     let redis = Memory::new();
-    let one = Station::reading(&redis, settings()).await;
-    let other = Station::reading(&redis, settings()).await;
+    let one = FollowedReplica::reading(&redis, settings()).await;
+    let other = FollowedReplica::reading(&redis, settings()).await;
     let there = one.open("/admin");
     let (mut client, at) = there.fresh(&[]).await;
     there.broadcast(1).await;
@@ -269,15 +270,15 @@ async fn a_namespace_that_is_opened_late_knows_what_was_before() {
     let here = other.open("/admin");
     let mut back = here.back(&[], at);
     back.events([1, 3]).await;
-    assert!(matches!(back.got().await, Got::Recovered(..)));
+    assert!(matches!(back.got().await, Delivery::Recovered(..)));
     back.got_nothing().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reader_that_does_not_come_is_not_waited_for_for_ever() {
+async fn waiting_for_the_reader_has_a_deadline() {
     let redis = Memory::new();
     let (one, _) = with_numbers(&redis, 3, settings()).await;
-    let other = Station::reading(&redis, settings()).await;
+    let other = FollowedReplica::reading(&redis, settings()).await;
     let (mut ahead, _) = one.fresh(&[]).await;
     let line = other.line.as_ref().unwrap();
     line.set_late(&[Answer::Read]);
@@ -286,7 +287,7 @@ async fn a_reader_that_does_not_come_is_not_waited_for_for_ever() {
     let mut client = other.back(&[], seen);
     let began = tokio::time::Instant::now();
     // It is not led back behind what it saw, nor given that again.
-    assert_eq!(client.got().await, Got::Gap(Gap::Unreachable, Some(seen)));
+    assert_eq!(client.got().await, Delivery::Gap(Gap::Unreachable, Some(seen)));
     assert_eq!(began.elapsed().as_secs(), settings().request_timeout.as_secs());
     line.set_late(&[]);
     one.broadcast(5).await;
@@ -294,13 +295,13 @@ async fn a_reader_that_does_not_come_is_not_waited_for_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn too_much_is_a_gap() {
+async fn reports_too_many_missed_broadcasts_as_a_gap() {
     let redis = Memory::new();
     let (one, offsets) = with_numbers(&redis, 20, Settings { recover_events_max: 10, ..settings() }).await;
     let mut within = one.back(&[], offsets[10]);
     within.events(11..=20).await;
     let mut beyond = one.back(&[], offsets[9]);
-    assert_eq!(beyond.got().await, Got::Gap(Gap::TooMany, Some(offsets[20])));
+    assert_eq!(beyond.got().await, Delivery::Gap(Gap::TooMany, Some(offsets[20])));
     one.broadcast(21).await;
     beyond.events([21]).await;
     // What does not concern it does not count.
@@ -308,54 +309,54 @@ async fn too_much_is_a_gap() {
     one.broadcast(23).await;
     sleep(Duration::from_millis(10)).await;
     let mut in_no_room = one.back(&[], offsets[11]);
-    assert!(matches!(in_no_room.got().await, Got::Gap(Gap::TooMany, _)));
+    assert!(matches!(in_no_room.got().await, Delivery::Gap(Gap::TooMany, _)));
     let mut in_no_room = one.back(&[], offsets[13]);
     in_no_room.events((14..=21).chain([23])).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn more_than_can_be_held_is_a_gap() {
+async fn reports_more_than_the_log_holds_as_a_gap() {
     let redis = Memory::new();
     let (_one, offsets) = with_numbers(&redis, 2_000, settings()).await;
-    let other = Station::reading(&redis, Settings { log_entries_max: 100, ..settings() }).await;
+    let other = FollowedReplica::reading(&redis, Settings { log_entries_max: 100, ..settings() }).await;
     let mut near = other.back(&[], offsets[1_900]);
     let mut far = other.back(&[], offsets[5]);
     near.events(1_901..=2_000).await;
-    assert_eq!(far.got().await, Got::Gap(Gap::TooMany, Some(offsets[2_000])));
+    assert_eq!(far.got().await, Delivery::Gap(Gap::TooMany, Some(offsets[2_000])));
     other.broadcast(2_001).await;
     far.events([2_001]).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_socket_that_comes_back_without_redis_is_told_so() {
+async fn reports_a_gap_to_a_socket_that_comes_back_without_redis() {
     let redis = Memory::new();
     let (_one, offsets) = with_numbers(&redis, 10, settings()).await;
-    let other = Station::reading(&redis, settings()).await;
+    let other = FollowedReplica::reading(&redis, settings()).await;
     redis.stop();
     sleep(Duration::from_secs(1)).await;
     let mut client = other.back(&[], offsets[5]);
-    assert_eq!(client.got().await, Got::Gap(Gap::Unreachable, Some(offsets[10])));
+    assert_eq!(client.got().await, Delivery::Gap(Gap::Unreachable, Some(offsets[10])));
     let mut known = other.back(&[], offsets[10]);
-    assert_eq!(known.got().await, Got::Recovered(offsets[10], offsets[10]), "this needs no read");
+    assert_eq!(known.got().await, Delivery::Recovered(offsets[10], offsets[10]), "this needs no read");
     // One that starts now does not know where the stream stands.
-    let third = Station::start(&redis, settings());
+    let third = FollowedReplica::start(&redis, settings());
     let mut client = third.back(&[], offsets[5]);
-    assert_eq!(client.got().await, Got::Gap(Gap::Unreachable, None));
+    assert_eq!(client.got().await, Delivery::Gap(Gap::Unreachable, None));
     let mut fresh = third.client(&[]);
     fresh.follow(&third, &[], None);
     fresh.got_nothing().await;
     redis.start(false);
-    assert_eq!(fresh.got().await, Got::Began(offsets[10]));
+    assert_eq!(fresh.got().await, Delivery::Began(offsets[10]));
     third.broadcast(11).await;
     client.events([11]).await;
     fresh.events([11]).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_socket_that_leaves_while_it_is_waited_for_is_forgotten() {
+async fn forgets_a_socket_that_leaves_during_recovery() {
     let redis = Memory::new();
     let (_one, offsets) = with_numbers(&redis, 10, settings()).await;
-    let other = Station::reading(&redis, settings()).await;
+    let other = FollowedReplica::reading(&redis, settings()).await;
     other.line.as_ref().unwrap().set_hung(true);
     let gone = other.back(&[], offsets[2]);
     let mut stays = other.back(&[], offsets[3]);
@@ -365,33 +366,33 @@ async fn a_socket_that_leaves_while_it_is_waited_for_is_forgotten() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_replica_that_is_alone_recovers_from_memory() {
-    let station = Station::alone(Settings { log_entries_max: 5, recover_events_max: 4, ..settings() });
-    let mut early = station.bare(&[]);
-    station.broadcast(0).await;
-    let (mut client, at) = station.fresh(&["r"]).await;
-    station.broadcast(1).await;
-    station.to("r", 2).await;
-    station.to("s", 3).await;
-    assert_eq!(early.rest(), [Got::Event(0, None), Got::Event(1, None)], "handed over where it is made");
+async fn a_replica_without_a_cluster_recovers_from_memory() {
+    let replica = FollowedReplica::alone(Settings { log_entries_max: 5, recover_events_max: 4, ..settings() });
+    let mut early = replica.bare(&[]);
+    replica.broadcast(0).await;
+    let (mut client, at) = replica.fresh(&["r"]).await;
+    replica.broadcast(1).await;
+    replica.to("r", 2).await;
+    replica.to("s", 3).await;
+    assert_eq!(early.rest(), [Delivery::Event(0, None), Delivery::Event(1, None)], "handed over where it is made");
     let seen = client.events([1]).await;
     assert!(seen > at);
     client.events([2]).await;
     drop(client);
-    station.to("r", 4).await;
-    let mut back = station.back(&["r"], seen);
+    replica.to("r", 4).await;
+    let mut back = replica.back(&["r"], seen);
     let to = back.events([2, 4]).await;
-    assert_eq!(back.got().await, Got::Recovered(seen, to));
-    let mut never = station.back(&[], EntryId { ms: 1, seq: 0 });
-    assert_eq!(never.got().await, Got::Gap(Gap::Unknown, Some(to)));
-    let mut later = station.back(&[], EntryId { ms: u64::MAX, seq: 0 });
-    assert_eq!(later.got().await, Got::Gap(Gap::Unknown, Some(to)));
+    assert_eq!(back.got().await, Delivery::Recovered(seen, to));
+    let mut never = replica.back(&[], EntryId { ms: 1, seq: 0 });
+    assert_eq!(never.got().await, Delivery::Gap(Gap::Unknown, Some(to)));
+    let mut later = replica.back(&[], EntryId { ms: u64::MAX, seq: 0 });
+    assert_eq!(later.got().await, Delivery::Gap(Gap::Unknown, Some(to)));
     for number in 5..10 {
-        station.to("r", number).await;
+        replica.to("r", number).await;
     }
     back.events(5..10).await;
-    let mut too_many = station.back(&["r"], to);
-    assert!(matches!(too_many.got().await, Got::Gap(Gap::TooMany, Some(_))));
-    let mut gone = station.back(&["r"], seen);
-    assert!(matches!(gone.got().await, Got::Gap(Gap::Trimmed, Some(_))));
+    let mut too_many = replica.back(&["r"], to);
+    assert!(matches!(too_many.got().await, Delivery::Gap(Gap::TooMany, Some(_))));
+    let mut gone = replica.back(&["r"], seen);
+    assert!(matches!(gone.got().await, Delivery::Gap(Gap::Trimmed, Some(_))));
 }

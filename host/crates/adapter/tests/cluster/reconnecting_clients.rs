@@ -1,4 +1,4 @@
-//! Clients that come and go among replicas, while replicas broadcast: each gets everything once, in the stream's order.
+//! Tests clients that move between replicas while replicas broadcast: each gets everything once, in the order of the stream.
 
 use std::collections::HashMap;
 
@@ -7,29 +7,29 @@ use socketioxide_redis_streams::transport::EntryId;
 use socketioxide_redis_streams::transport::memory::Memory;
 use tokio::task::yield_now;
 
-use crate::crowd::Got;
-use crate::station::{Client, Station};
+use crate::rig::buffered_sockets::Delivery;
+use crate::rig::followed_replica::{Client, FollowedReplica};
 
 const CLIENTS: usize = 40;
 const NUMBERS: u64 = 1_500;
-const STATIONS: usize = 3;
+const REPLICAS: usize = 3;
 
 /// What a client wrote down across its connections.
-struct Diary {
+struct ClientRecord {
     last: EntryId,
     /// Each number with its offset.
     seen: Vec<(u64, EntryId)>,
 }
 
-impl Diary {
-    fn note(&mut self, got: Got) {
+impl ClientRecord {
+    fn note(&mut self, got: Delivery) {
         match got {
-            Got::Event(number, Some(at)) => {
+            Delivery::Event(number, Some(at)) => {
                 assert!(at > self.last, "{number} at {at} after {}", self.last);
                 self.seen.push((number, at));
                 self.last = at;
             }
-            Got::Recovered(from, to) => {
+            Delivery::Recovered(from, to) => {
                 assert!(from <= self.last && self.last <= to, "{from} to {to}: {}", self.last);
                 self.last = to;
             }
@@ -37,19 +37,19 @@ impl Diary {
         }
     }
 
-    fn connect(&self, station: &Station) -> Client {
-        let mut client = station.client(&[]);
-        client.follow(station, &[], Some(self.last));
+    fn connect(&self, replica: &FollowedReplica) -> Client {
+        let mut client = replica.client(&[]);
+        client.follow(replica, &[], Some(self.last));
         client
     }
 }
 
 /// One client: comes, stays for some packets, goes without looking at all it got, comes back elsewhere.
-async fn live(stations: &[Station], began: EntryId, seed: u64) -> Vec<(u64, EntryId)> {
+async fn live(replicas: &[FollowedReplica], began: EntryId, seed: u64) -> Vec<(u64, EntryId)> {
     let mut random = fastrand::Rng::with_seed(seed);
-    let mut diary = Diary { last: began, seen: Vec::new() };
+    let mut diary = ClientRecord { last: began, seen: Vec::new() };
     while diary.seen.len() < 2 * NUMBERS as usize {
-        let mut client = diary.connect(random.choice(stations).unwrap());
+        let mut client = diary.connect(random.choice(replicas).unwrap());
         for _ in 0..random.usize(1..200) {
             if diary.seen.len() == 2 * NUMBERS as usize {
                 break;
@@ -66,18 +66,18 @@ async fn live(stations: &[Station], began: EntryId, seed: u64) -> Vec<(u64, Entr
 
 async fn churn(settings: Settings) {
     let redis = Memory::new();
-    let mut stations = Vec::new();
-    for _ in 0..STATIONS {
-        stations.push(Station::reading(&redis, settings.clone()).await);
+    let mut replicas = Vec::new();
+    for _ in 0..REPLICAS {
+        replicas.push(FollowedReplica::reading(&redis, settings.clone()).await);
     }
-    let stations: &'static [Station] = stations.leak();
-    let (_, began) = stations[0].fresh(&[]).await;
-    let clients: Vec<_> = (0..CLIENTS).map(|seed| tokio::spawn(live(stations, began, seed as u64))).collect();
+    let replicas: &'static [FollowedReplica] = replicas.leak();
+    let (_, began) = replicas[0].fresh(&[]).await;
+    let clients: Vec<_> = (0..CLIENTS).map(|seed| tokio::spawn(live(replicas, began, seed as u64))).collect();
     let makers: Vec<_> = (0..2)
         .map(|maker| {
             tokio::spawn(async move {
                 for number in 0..NUMBERS {
-                    stations[maker].broadcast(maker as u64 * NUMBERS + number).await;
+                    replicas[maker].broadcast(maker as u64 * NUMBERS + number).await;
                     if number % 8 == 0 {
                         yield_now().await;
                     }
@@ -102,12 +102,12 @@ async fn churn(settings: Settings) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn everything_once_and_in_order_from_memory() {
+async fn reconnecting_clients_get_everything_once_and_in_order_from_memory() {
     churn(Settings::default()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn everything_once_and_in_order_from_redis() {
+async fn reconnecting_clients_get_everything_once_and_in_order_from_redis() {
     // Who is more than half behind is served from what is read anew, which is forgotten as soon as nobody waits for it.
     churn(Settings { log_entries_max: NUMBERS as usize, ..Settings::default() }).await;
 }
