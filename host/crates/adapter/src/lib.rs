@@ -18,8 +18,8 @@
 //! - [`Cluster`] is a replica's part in a cluster: its tasks, its peers, and its connection to Redis.
 //! - [`RedisStreamsAdapter`] is socketioxide's adapter. The adapters of all namespaces share one [`Cluster`].
 //! - [`Namespace`] sends requests to other servers that socketioxide's API does not offer.
-//! - [`Listener`] is told which replicas of this kind are alive, and receives their notes.
-//! - [`Follower`] is told what a socket gets that must not miss broadcasts ([`Namespace::follow`]).
+//! - [`Listener`] receives the events of other replicas of this kind, and their notes.
+//! - [`Follower`] receives the events of a socket that must not miss broadcasts ([`Namespace::follow`]).
 //! - [`transport`] is the connection to Redis: a real one by fred, or one in memory.
 //! - [`wire`] encodes and decodes messages. It does no I/O and uses neither clock nor randomness.
 //!
@@ -59,7 +59,7 @@
 //! # Sockets that must not miss broadcasts
 //! An application can follow the stream for a socket whose client keeps the offset of the last broadcast that it saw. The socket then gets
 //! broadcasts only from the stream, also those of its own replica, in the order of the stream. So its last offset says everything. When the
-//! client comes back, to any replica, it gets what its rooms missed, once and in order, or is told that it cannot get it ([`Gap`]).
+//! client comes back, to any replica, it gets what its rooms missed, once and in order, or learns of a [`Gap`].
 //!
 //! Each replica keeps the last entries of the stream from its first follower on. It reads older entries from Redis, in one sweep for all
 //! sockets that wait. A replica that shares no cluster makes its own offsets and keeps as much.

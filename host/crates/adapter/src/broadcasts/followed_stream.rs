@@ -74,8 +74,8 @@ impl StreamOrder {
     }
 }
 
-/// The followers that could not take a packet. They are told when the lock is free, because that call may do anything: declare this
-/// before the guard of the lock, so that it is dropped after the guard.
+/// The followers that could not take a packet. [`Follower::overrun`] is called when this is dropped. It may do anything, so the lock
+/// must be free: declare this before the guard of the lock.
 #[derive(Default)]
 #[must_use]
 pub(super) struct Overrun(Vec<Arc<dyn Follower>>);

@@ -1,4 +1,4 @@
-//! What a socket that follows the stream is told.
+//! The callbacks of a socket that follows the stream.
 
 use crate::transport::EntryId;
 

@@ -53,7 +53,7 @@ pub(super) fn send(link: &ClusterLink, peer: Option<&str>, hello: bool) {
     }
 }
 
-/// The own subscription was interrupted. The writing connection may still work, so peers are told. Otherwise they would take this
+/// The own subscription was interrupted. The writing connection may still work, so this tells the peers. Otherwise they would take this
 /// replica for dead before it can subscribe again.
 pub(super) fn handle_interruption(link: &ClusterLink) {
     link.publisher.note_interruption();

@@ -77,7 +77,7 @@ impl Loss {
 }
 
 /// The time limits of the machine.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Timing {
     /// After so long without a heartbeat a peer is silent.
     pub(crate) lost_after: Duration,
@@ -88,7 +88,7 @@ pub(crate) struct Timing {
 }
 
 /// The machine. Times are counted from any fixed moment.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Peers {
     timing: Timing,
     /// When the link came up. `None` while it is down.
@@ -104,7 +104,7 @@ pub(crate) struct Peers {
     events: VecDeque<PeerEvent>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Peer {
     heard: Duration,
     silent: bool,
@@ -132,16 +132,7 @@ pub(crate) enum HeartbeatOutcome {
 
 impl Peers {
     pub(crate) fn new(timing: Timing) -> Self {
-        Peers {
-            timing,
-            up_since: None,
-            interrupted: None,
-            echoed: Duration::ZERO,
-            woken: None,
-            peers: BTreeMap::new(),
-            counted: None,
-            events: VecDeque::new(),
-        }
+        Peers { timing, ..Peers::default() }
     }
 
     /// The own heartbeat came back.
@@ -179,15 +170,7 @@ impl Peers {
         } else if self.peers.len() >= PEERS_MAX {
             return HeartbeatOutcome::Refused;
         } else {
-            let peer = Peer {
-                heard: now,
-                silent: false,
-                fresh: true,
-                subscribed: false,
-                absent_since: None,
-                interruptions,
-                unpacks_batches: false,
-            };
+            let peer = Peer { heard: now, fresh: true, interruptions, ..Peer::default() };
             self.peers.insert(uid.to_owned(), peer);
         }
         self.events.push_back(PeerEvent::Heard { peer: uid.to_owned(), revision });

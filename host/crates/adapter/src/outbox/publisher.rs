@@ -1,4 +1,4 @@
-//! Publishes messages to other servers, and remembers which losses other servers must still be told about.
+//! Publishes messages to other servers, and remembers losses that it must still announce.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,7 +21,7 @@ pub(crate) struct Publisher {
     /// How often messages to or from this replica may have been lost. Peers get it with each heartbeat, and ask about their requests
     /// when it grows.
     interruptions: AtomicU64,
-    /// Broadcasts of this replica may not have got into the stream. The clients of all replicas must be told.
+    /// Broadcasts of this replica may not have got into the stream. The loss must be announced to all replicas.
     are_broadcasts_lost: AtomicBool,
     /// Messages by PUB/SUB may be lost. This replica must ask its peers about its own requests.
     is_status_request_due: AtomicBool,
