@@ -1,4 +1,6 @@
-//! Socketioxide's adapter: local sockets by socketioxide's own, and beside them the cluster.
+//! Implements socketioxide's adapter: socketioxide's own adapter reaches local sockets, and the cluster reaches other servers.
+
+mod emit;
 
 use std::collections::HashSet;
 use std::future::{Future, ready};
@@ -14,25 +16,21 @@ use socketioxide_core::packet::Packet;
 use socketioxide_core::{Sid, Uid};
 use tokio::time::Instant;
 
-use crate::acks::AckStream;
-use crate::ask::single;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Namespace, single_response_flags};
 use crate::error::ClusterError;
-use crate::namespace::Namespace;
-use crate::packet;
-use crate::requests::Request;
-use crate::select::to_wire;
+use crate::requests::{AckStream, OpenRequest};
+use crate::sockets::{ack, encode, to_wire};
 use crate::wire::{Body, Broadcast, DisconnectSockets, Options, RoomsChange};
 
 /// The adapter of one namespace. Its state is the [`Cluster`]: `SocketIo::builder().with_adapter::<RedisStreamsAdapter<_>>(cluster)`.
 ///
-/// What is published is handed over before a method's future is first polled to its end, and local sockets get it in any case.
-/// A socket joins the room of its own id if other servers are to exclude it or to address it among other rooms
-/// (`socket.join(socket.id)` when it connects); addressed alone it is found without.
+/// A message is in the outbox before the future of a method is first polled to its end. Local sockets get it even if the outbox does
+/// not take it. A socket must join the room of its own id (`socket.join(socket.id)` when it connects) if other servers exclude it, or
+/// address it together with rooms. A socket that is addressed alone is found without.
 pub struct RedisStreamsAdapter<E> {
-    pub(crate) local: Arc<CoreLocalAdapter<E>>,
-    pub(crate) namespace: Arc<Namespace>,
-    pub(crate) is_alone: bool,
+    local: Arc<CoreLocalAdapter<E>>,
+    namespace: Arc<Namespace>,
+    is_alone: bool,
 }
 
 impl<E> DefinedAdapter for RedisStreamsAdapter<E> {}
@@ -78,21 +76,21 @@ impl<E: SocketEmitter> CoreAdapter<E> for RedisStreamsAdapter<E> {
         timeout: Option<Duration>,
     ) -> Result<AckStream<E>, ClusterError> {
         let within = timeout.unwrap_or_else(|| self.local.ack_timeout());
-        let opts = to_wire(&selected).filter(|_| self.is_told(&selected));
+        let opts = to_wire(&selected).filter(|_| self.is_for_others(&selected));
         let owner = selected.server_id.map(|uid| uid.to_string());
-        let asked = match opts {
+        let requested = match opts {
             None => Ok(None),
             Some(opts) => self.ask(&packet, opts, owner.as_deref(), within).await,
         };
-        let asked = match asked {
-            // Nobody here is meant.
+        let requested = match requested {
+            // No local socket is selected.
             Err(error) if owner.is_some() => return Err(error),
-            asked => asked.inspect_err(|error| untold("channel", error)).unwrap_or_default(),
+            requested => requested.inspect_err(|error| note_unpublished("channel", error)).unwrap_or_default(),
         };
         let (acks, _) = self.local.broadcast_with_ack(packet, selected, timeout);
-        let Some((request, servers)) = asked else { return Ok(AckStream::local(acks)) };
+        let Some((request, servers)) = requested else { return Ok(AckStream::local(acks)) };
         let local = self.local.clone();
-        let encode = move |first| packet::ack(local.parser(), first);
+        let encode = move |first| ack(local.parser(), first);
         Ok(AckStream::with_remote(acks, request, servers, Instant::now() + within, encode))
     }
 
@@ -120,7 +118,7 @@ impl<E: SocketEmitter> CoreAdapter<E> for RedisStreamsAdapter<E> {
     }
 
     async fn rooms(&self, selected: BroadcastOptions) -> Result<Vec<Room>, ClusterError> {
-        let opts = to_wire(&selected).filter(|_| self.is_told(&selected));
+        let opts = to_wire(&selected).filter(|_| self.is_for_others(&selected));
         let mut rooms: HashSet<Room> = self.local.rooms(selected);
         if let Some(opts) = opts {
             let answers = self.namespace.fetch_sockets(opts, None).await?;
@@ -130,10 +128,9 @@ impl<E: SocketEmitter> CoreAdapter<E> for RedisStreamsAdapter<E> {
         Ok(rooms.into_iter().collect())
     }
 
-    /// Sockets of Node's servers are not among them, for their ids are none of socketioxide's: those come with
-    /// [`Namespace::fetch_sockets`].
+    /// Sockets of Node's servers are left out, because their ids are not ids of socketioxide. Use [`Namespace::fetch_sockets`] for them.
     async fn fetch_sockets(&self, selected: BroadcastOptions) -> Result<Vec<RemoteSocketData>, ClusterError> {
-        let opts = to_wire(&selected).filter(|_| self.is_told(&selected));
+        let opts = to_wire(&selected).filter(|_| self.is_for_others(&selected));
         let mut sockets = self.local.fetch_sockets(selected);
         let Some(opts) = opts else { return Ok(sockets) };
         for (uid, remote) in self.namespace.fetch_sockets(opts, None).await?.given {
@@ -150,46 +147,49 @@ impl<E: SocketEmitter> CoreAdapter<E> for RedisStreamsAdapter<E> {
 }
 
 impl<E: SocketEmitter> RedisStreamsAdapter<E> {
-    /// Whether other servers are concerned.
-    fn is_told(&self, selected: &BroadcastOptions) -> bool {
+    /// Whether other servers must get it.
+    fn is_for_others(&self, selected: &BroadcastOptions) -> bool {
         !self.is_alone && !selected.is_local(self.local.server_id())
     }
 
-    /// Sockets join or leave rooms: the local ones by `here`, those of other servers by `told`.
+    /// Lets sockets join or leave rooms: local ones by `change_local`, those of other servers by the message `body`.
     fn change_rooms(
         &self,
         selected: BroadcastOptions,
         rooms: impl RoomParam,
-        told: fn(RoomsChange) -> Body,
-        here: fn(&CoreLocalAdapter<E>, BroadcastOptions, Vec<Room>),
+        body: fn(RoomsChange) -> Body,
+        change_local: fn(&CoreLocalAdapter<E>, BroadcastOptions, Vec<Room>),
     ) -> Result<(), ClusterError> {
         let rooms: Vec<Room> = rooms.into_room_iter().collect();
-        let published = self.publish(&selected, |opts| Ok(told(RoomsChange { opts, rooms: names(&rooms) })));
-        here(&self.local, selected, rooms);
+        let published = self.publish(&selected, |opts| Ok(body(RoomsChange { opts, rooms: names(&rooms) })));
+        change_local(&self.local, selected, rooms);
         published
     }
 
-    /// Appends to the stream what other servers are to do, if there is somebody it is for.
+    /// Appends a message for other servers to the stream, if it has recipients there.
     fn publish(
         &self,
         selected: &BroadcastOptions,
         body: impl FnOnce(Options) -> Result<Body, ClusterError>,
     ) -> Result<(), ClusterError> {
-        if !self.is_told(selected) {
+        if !self.is_for_others(selected) {
             return Ok(());
         }
         let Some(opts) = to_wire(selected) else { return Ok(()) };
-        body(opts).and_then(|body| self.namespace.append(body, None)).inspect_err(|error| untold("stream", error))
+        body(opts)
+            .and_then(|body| self.namespace.append(body, None))
+            .inspect_err(|error| note_unpublished("stream", error))
     }
 
-    /// Asks other servers, or their `owner` alone, for acks. The request and how many servers got it; `None` if there are none.
+    /// Asks all other servers, or only `owner`, for acknowledgements. Returns the request and the number of servers. `None` if there
+    /// are no other servers.
     async fn ask(
         &self,
         packet: &Packet,
         mut opts: Options,
         owner: Option<&str>,
         within: Duration,
-    ) -> Result<Option<(Request, u64)>, ClusterError> {
+    ) -> Result<Option<(OpenRequest, u64)>, ClusterError> {
         let servers = match owner {
             Some(_) => 1,
             None => self.namespace.other_servers().await?,
@@ -198,20 +198,21 @@ impl<E: SocketEmitter> RedisStreamsAdapter<E> {
             return Ok(None);
         }
         let request = self.namespace.open_request(owner)?;
-        opts.flags = single(within);
+        opts.flags = single_response_flags(within);
         if owner.is_none() {
             opts.flags = opts.flags.with("expectSingleResponse", rmpv::Value::Nil);
         }
-        let packet = packet::encode(self.local.parser(), packet)?;
+        let packet = encode(self.local.parser(), packet)?;
         let body = Broadcast { packet, request_id: Some(request.id.clone()), opts };
         self.namespace.publish(owner, Body::Broadcast(body), Some(request.id.clone()))?;
         Ok(Some((request, servers)))
     }
 }
 
-pub(crate) fn untold(medium: &'static str, error: &ClusterError) {
+/// Counts a message that the outbox did not take.
+fn note_unpublished(medium: &'static str, error: &ClusterError) {
     metrics::counter!("adapter_publish_failed_total", "medium" => medium).increment(1);
-    tracing::debug!(%error, "other servers were not told");
+    tracing::debug!(%error, "could not publish a message to other servers");
 }
 
 fn names(rooms: &[Room]) -> Vec<String> {

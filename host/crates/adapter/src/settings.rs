@@ -1,4 +1,4 @@
-//! What a replica is set to. Replicas of one cluster must agree on the names.
+//! The settings of a replica. The replicas of one cluster must use the same names.
 
 use std::time::Duration;
 
@@ -7,21 +7,21 @@ use crate::wire::{CHANNEL_PREFIX, Limits, STREAM_LEN_MAX, STREAM_NAME};
 /// The settings of a [`Cluster`](crate::Cluster).
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The stream; Node's `streamName`.
+    /// The name of the stream; Node's `streamName`.
     pub stream_name: String,
-    /// How channels begin; Node's `channelPrefix`.
+    /// The prefix of all channels; Node's `channelPrefix`.
     pub channel_prefix: String,
     /// About how many entries the stream keeps; Node's `maxLen`.
     pub stream_len_max: u64,
     /// How many entries are read at once; Node's `readCount`.
     pub read_count: u64,
-    /// How long one read waits for an entry. It is also how often an idle stream is looked at for what was lost.
+    /// How long one read waits for an entry. An idle stream is checked for lost entries after each such time.
     pub read_block: Duration,
-    /// Between two heartbeats.
+    /// The time between two heartbeats.
     pub heartbeat: Duration,
-    /// A peer that is not heard from for so long is silent.
+    /// A peer without a heartbeat for so long is silent.
     pub lost_after: Duration,
-    /// Between two looks whether the peers are still subscribed: how soon a killed one is found.
+    /// The time between two checks whether the peers are still subscribed. It decides how soon a killed peer is found.
     pub probe: Duration,
     /// How long a request to all servers waits for their answers unless the caller says otherwise; Node's
     /// `requestsTimeout`.
@@ -32,16 +32,16 @@ pub struct Settings {
     pub outbox_bytes_max: usize,
     /// How many requests may be open at once.
     pub requests_max: usize,
-    /// How many of the stream's last entries are kept for sockets that follow it; twice as many while some are fetched that were
-    /// away for longer.
+    /// How many of the stream's last entries are kept for sockets that follow it. Twice as many are kept while older entries are read for
+    /// clients that were away longer.
     pub log_entries_max: usize,
     /// How many bytes the broadcasts among them may have together, as they are sent to clients.
     pub log_bytes_max: usize,
-    /// How many broadcasts a socket is sent at most of what it missed. Its buffer must have room for them.
+    /// How many missed broadcasts a socket gets at most. Its buffer must have room for them.
     pub recover_events_max: usize,
-    /// How many bytes they may have together: they are copied into its buffer at once.
+    /// How many bytes they may have together. They are copied into the socket's buffer at once.
     pub recover_bytes_max: usize,
-    /// The bounds of messages.
+    /// The limits of messages.
     pub limits: Limits,
 }
 
@@ -70,12 +70,12 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// How long a peer may be neither subscribed nor heard from, once the link is up, before it is gone.
+    /// After so long neither subscribed nor heard from, while the link is up, a peer is gone.
     pub(crate) fn gone_after(&self) -> Duration {
         (self.heartbeat * 2).max(Duration::from_millis(500))
     }
 
-    /// The own heartbeat comes back by way of Redis. When it has not for so long, nothing else gets through either.
+    /// After so long without the own heartbeat the link is down, because other messages do not arrive either.
     pub(crate) fn link_lost_after(&self) -> Duration {
         (self.heartbeat * 3).max(Duration::from_millis(300))
     }

@@ -1,15 +1,14 @@
-//! The wire of `@socket.io/redis-streams-adapter` 0.3.x.
+//! Encodes and decodes the messages of `@socket.io/redis-streams-adapter` 0.3.x.
 //!
-//! A message has a sender (`uid`, sixteen hex digits or `emitter`), a namespace (`nsp`), a numeric type and, for most
-//! types, `data`. What must not be lost goes on the stream, and requests and their answers go by PUB/SUB
-//! ([`Body::is_ephemeral`]).
+//! A message has a sender (`uid`, sixteen hex digits or `emitter`), a namespace (`nsp`), a numeric type and, for most types, `data`.
+//! Messages that must not be lost go on the stream. Requests and their answers go by PUB/SUB ([`Body::is_ephemeral`]).
 //!
 //! # Media
-//! - **Stream** `socket.io` ([`stream`]): an entry with the text fields `uid`, `nsp`, `type` and `data`. `data` is JSON
-//!   and starts with `{`; where it holds binary it is base64 of msgpack. A date in JSON is ISO 8601 text.
+//! - **Stream** `socket.io` ([`stream`]): an entry with the text fields `uid`, `nsp`, `type` and `data`. `data` is JSON and starts with
+//!   `{`. If it holds binary, it is base64 of msgpack. A date in JSON is ISO 8601 text.
 //! - **PUB/SUB** ([`pubsub`]): the whole message is one msgpack map. The public channel `socket.io#<nsp>#` reaches every
-//!   server, the private channel `socket.io#<nsp>#<uid>#` one ([`Channels`]). A server handles both alike, so a request
-//!   that is sent to a private channel is answered by that server alone. Dates are msgpack's timestamps, `undefined` is nil.
+//!   server, and the private channel `socket.io#<nsp>#<uid>#` reaches one ([`Channels`]). A server handles messages from both alike, so
+//!   only that server answers a request on its private channel. Dates are msgpack timestamps, and `undefined` is nil.
 //!
 //! # Messages
 //! | type | message | medium | `data` |
@@ -30,15 +29,14 @@
 //! | 12 | [BROADCAST_ACK](Answer) | private channel of the asker | `{requestId, packet}`, the first argument of the ack |
 //! | 13 | ADAPTER_CLOSE | 0.2.x only | |
 //!
-//! `opts` is `{rooms, except, flags}` ([`Options`]). Every server answers a broadcast with acks by one type 11 (0 counts
-//! too) and then one type 12 for each client that acknowledged; where the flag [`UNCOUNTED`] is set a server of this kind says 11
-//! only for 0. Other type numbers are no error: Node ignores them, and
-//! they decode to [`Body::Other`].
+//! `opts` is `{rooms, except, flags}` ([`Options`]). Every server answers a broadcast with acks by one type 11, even for 0 clients, and
+//! then by one type 12 for each client that acknowledged. If the flag [`UNCOUNTED`] is set, a server of this kind sends type 11 only
+//! for 0 clients. Other type numbers are no error: Node ignores them, and they decode to [`Body::Other`].
 //!
 //! # Robustness
-//! Decoding never panics, bounds every length by [`Limits`], and says in [`DecodeError`] what is wrong. Fields that are
-//! not named above are ignored, as they are by Node. Decoding takes memory in proportion to the message, at most about
-//! 160 bytes for one (arrays of one element inside each other; 120 while an array of one-byte values grows).
+//! Decoding never panics. It bounds every length by [`Limits`], and [`DecodeError`] says what is wrong. Other fields are ignored, as
+//! Node ignores them. Decoding takes at most about 160 bytes of memory for each byte of the message (nested arrays of one element; 120
+//! for an array of one-byte values).
 
 mod channels;
 mod compose;
@@ -51,6 +49,7 @@ mod msgpack;
 mod options;
 mod parse;
 pub mod pubsub;
+mod replica_messages;
 pub mod stream;
 pub mod value;
 
@@ -61,7 +60,11 @@ pub use message::{
     Answer, Body, Broadcast, ClientCount, DisconnectSockets, FetchSockets, FetchSocketsResponse, Message, Other,
     Packet, RemoteSocket, RoomsChange, ServerSideEmit,
 };
-pub use options::{Flags, Options, UNCOUNTED};
+pub use options::{Flags, Options, TRACEPARENT, UNCOUNTED};
+pub use replica_messages::NOTE_MIN;
+pub(crate) use replica_messages::{
+    BATCH, BROADCASTS_LOST, FAREWELL, HEARTBEAT, INTERRUPTED, NOT_SERVED, REPLICAS_NSP, STATUS_REQUEST, UNANSWERED,
+};
 pub use rmpv::Value;
 
 /// The stream's default name, Node's `streamName`.

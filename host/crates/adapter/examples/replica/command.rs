@@ -1,4 +1,4 @@
-//! The commands. Whom they are for: `nsp`, `rooms` (none is everyone), `except`, `from` (a local socket that is left out),
+//! Carries out the commands. Their recipients: `nsp`, `rooms` (none is everyone), `except`, `from` (a local socket that is left out),
 //! `local`, `volatile`, `timeout` in ms.
 //!
 //! | `do` | beside that | answer |
@@ -14,11 +14,7 @@
 //! | `request` | `server`, `socket`, `event`, `args`, `count` | that many answers or `{"error"}` |
 //! | `servers`, `standing`, `metrics` | | |
 
-use std::error::Error;
-use std::future::Future;
-use std::pin::Pin;
 use std::str::FromStr;
-use std::time::Duration;
 
 use futures_util::StreamExt;
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -28,39 +24,28 @@ use socketioxide::{SocketIo, socket::Sid};
 use socketioxide_redis_streams::wire::Value;
 use socketioxide_redis_streams::{Args, Cluster};
 
-use crate::Adapter;
-use crate::ask;
+use crate::fields::{items, names, text, timeout};
+use crate::requests;
+use crate::types::{Adapter, BegunCommand, Failed, failed};
 use crate::value::{from_json, to_json};
 
-/// What the commands are given to.
+/// What the commands use.
 pub(crate) struct Replica {
     pub(crate) io: SocketIo<Adapter>,
     pub(crate) cluster: Cluster,
     pub(crate) metrics: PrometheusHandle,
 }
 
-/// Why a command has no answer. Not all of socketioxide's errors can be shared, but all have a text.
-pub(crate) struct Failed(pub(crate) String);
-
-impl<E: Error> From<E> for Failed {
-    fn from(error: E) -> Self {
-        Failed(error.to_string())
-    }
-}
-
-/// A command that has been begun: what it publishes is on its way.
-pub(crate) type Doing = Pin<Box<dyn Future<Output = Result<Json, Failed>> + Send>>;
-
 impl Replica {
-    /// Begins a command. Broadcasts and requests are handed over before this returns.
-    pub(crate) fn begin(&self, command: Json) -> Doing {
+    /// Begins a command. Its broadcasts and requests are in the outbox when this returns.
+    pub(crate) fn begin(&self, command: Json) -> BegunCommand {
         match self.try_begin(command) {
-            Ok(doing) => doing,
+            Ok(begun) => begun,
             Err(error) => Box::pin(async { Err(error) }),
         }
     }
 
-    fn try_begin(&self, command: Json) -> Result<Doing, Failed> {
+    fn try_begin(&self, command: Json) -> Result<BegunCommand, Failed> {
         let nsp = command["nsp"].as_str().unwrap_or("/").to_owned();
         let selected = self.selected(&nsp, &command)?;
         let namespace = self.cluster.namespace(&nsp);
@@ -84,9 +69,9 @@ impl Replica {
                 let data = sockets.into_iter().map(|socket| socket.into_data());
                 Ok(data.map(|data| json!({ "id": data.id, "server": data.server_id })).collect())
             }),
-            "sockets" => Box::pin(ask::sockets(namespace, command)),
-            "server-side" => Box::pin(ask::server_side(namespace, command, event, args)),
-            "request" => return ask::request(&namespace, &command, &event, &args),
+            "sockets" => Box::pin(requests::sockets(namespace, command)),
+            "server-side" => Box::pin(requests::server_side(namespace, command, event, args)),
+            "request" => return requests::request(&namespace, &command, &event, &args),
             "servers" => Box::pin(async move { Ok(json!(namespace.other_servers().await? + 1)) }),
             "standing" => {
                 let standing = self.cluster.standing();
@@ -102,18 +87,17 @@ impl Replica {
         })
     }
 
-    fn emit(&self, nsp: &str, command: Json, event: &str, args: Vec<Value>) -> Doing {
+    fn emit(&self, nsp: &str, command: Json, event: &str, args: Vec<Value>) -> BegunCommand {
         let count = command["count"].as_u64();
         let packets = (0..count.unwrap_or(1)).map(|number| match count {
             Some(_) => Args([vec![number.into()], args.clone()].concat()),
             None => Args(args.clone()),
         });
-        use futures_util::FutureExt;
         let mut begun = Vec::new();
         for packet in packets {
             let Ok(selected) = self.selected(nsp, &command) else { continue };
-            // The first poll hands it over, and there is nothing to wait for.
-            begun.extend(FutureExt::now_or_never(selected.emit(event, &packet)));
+            // The first poll puts it into the outbox.
+            begun.extend(futures_util::FutureExt::now_or_never(selected.emit(event, &packet)));
         }
         Box::pin(async move {
             begun.into_iter().collect::<Result<Vec<()>, _>>()?;
@@ -143,26 +127,6 @@ impl Replica {
     }
 }
 
-pub(crate) fn failed(error: &dyn Error) -> Json {
-    json!({ "error": error.to_string() })
-}
-
 fn first(args: Args) -> Json {
     args.into_first().map_or(Json::Null, |arg| to_json(&arg))
-}
-
-pub(crate) fn timeout(command: &Json) -> Option<Duration> {
-    command["timeout"].as_u64().map(Duration::from_millis)
-}
-
-pub(crate) fn text(json: &Json) -> String {
-    json.as_str().unwrap_or_default().to_owned()
-}
-
-pub(crate) fn names(list: &Json) -> Vec<String> {
-    items(list).map(text).collect()
-}
-
-fn items(list: &Json) -> impl Iterator<Item = &Json> {
-    list.as_array().into_iter().flatten()
 }

@@ -6,36 +6,30 @@
 //! `{"id", "do", ...}` and is answered by a line `{"id", "ok"}` or `{"id", "error"}` ([`command`]); commands are begun in order
 //! and answered when they are done. What happens by itself is a line `{"told", ...}`. The first line is `{"listening", "uid"}`.
 
-mod ask;
 mod command;
-mod told;
+mod events;
+mod fields;
+mod lines;
+mod requests;
+mod types;
 mod value;
 
 use std::env;
 use std::error::Error;
-use std::io::{BufRead, Write, stdin, stdout};
 use std::sync::Arc;
 
 use metrics_exporter_prometheus::PrometheusBuilder;
 use serde_json::{Value as Json, json};
 use socketioxide::SocketIo;
-use socketioxide::adapter::Emitter;
 use socketioxide::extract::{SocketRef, TryData};
 use socketioxide_redis_streams::transport::redis::{Redis, RedisOptions};
 use socketioxide_redis_streams::wire::Value;
-use socketioxide_redis_streams::{Cluster, RedisStreamsAdapter, Settings};
+use socketioxide_redis_streams::{Cluster, Settings};
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
 
 use crate::command::Replica;
-use crate::told::Told;
-
-/// The adapter under socketioxide's own sockets.
-type Adapter = RedisStreamsAdapter<Emitter>;
-
-/// What a client gave as `auth`.
-#[derive(Clone)]
-struct Auth(Value);
+use crate::events::EventWriter;
+use crate::types::{Adapter, Auth};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -43,37 +37,37 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let options = RedisOptions { sharded: env::var_os("SHARDED").is_some(), ..RedisOptions::default() };
     let redis = Redis::start(&env::var("REDIS_URL")?, options)?;
     let cluster = Cluster::new(Arc::new(redis), settings());
-    cluster.listen(Arc::new(Told));
+    cluster.listen(Arc::new(EventWriter));
     cluster.start();
     let (layer, io) = SocketIo::builder().max_buffer_size(8192).with_adapter::<Adapter>(cluster.clone()).build_layer();
     for path in ["/", "/second", "/rust"] {
         io.ns(path, async |socket: SocketRef<Adapter>, TryData(auth): TryData<Value>| {
             socket.join(socket.id);
             socket.extensions.insert(Auth(auth.unwrap_or(Value::Nil)));
-            told::line(json!({ "told": "connected", "nsp": socket.ns(), "socket": socket.id }));
+            lines::write(&json!({ "told": "connected", "nsp": socket.ns(), "socket": socket.id }));
         });
-        told::describe(&cluster.namespace(path), io.clone());
+        events::describe(&cluster.namespace(path), io.clone());
     }
 
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let address = listener.local_addr()?;
-    told::line(json!({ "listening": format!("http://{address}"), "uid": cluster.uid() }));
+    lines::write(&json!({ "listening": format!("http://{address}"), "uid": cluster.uid() }));
     let server = tokio::spawn(axum::serve(listener, axum::Router::new().layer(layer)).into_future());
 
     let replica = Replica { io, cluster, metrics };
-    let mut lines = lines();
-    while let Some(line) = lines.recv().await {
+    let mut commands = lines::read();
+    while let Some(line) = commands.recv().await {
         let command: Json = serde_json::from_str(&line)?;
         let id = command["id"].clone();
         if command["do"] == "close" {
             replica.cluster.close().await;
             replica.io.close().await;
-            told::line(json!({ "id": id, "ok": null }));
+            lines::write(&json!({ "id": id, "ok": null }));
             break;
         }
-        let doing = replica.begin(command);
+        let begun = replica.begin(command);
         tokio::spawn(async move {
-            told::line(match doing.await {
+            lines::write(&match begun.await {
                 Ok(answer) => json!({ "id": id, "ok": answer }),
                 Err(error) => json!({ "id": id, "error": error.0 }),
             });
@@ -90,23 +84,4 @@ fn settings() -> Settings {
         channel_prefix: env::var("CHANNEL_PREFIX").unwrap_or(default.channel_prefix),
         ..Settings::default()
     }
-}
-
-/// The lines of stdin, read by a thread of their own: a runtime cannot end while it reads stdin.
-fn lines() -> mpsc::Receiver<String> {
-    let (sender, lines) = mpsc::channel(1024);
-    std::thread::spawn(move || {
-        for line in stdin().lock().lines().map_while(Result::ok) {
-            if sender.blocking_send(line).is_err() {
-                return;
-            }
-        }
-    });
-    lines
-}
-
-/// Writes a line in one piece.
-fn write(line: &Json) {
-    // Nobody reads: the test is over.
-    let _ = writeln!(stdout().lock(), "{line}");
 }

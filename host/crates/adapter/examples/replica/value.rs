@@ -1,11 +1,11 @@
-//! Values in the lines: `{"$bytes": base64}` is binary and `{"$date": ms}` a date; the rest is JSON.
+//! Converts the values in the lines: `{"$bytes": base64}` is binary and `{"$date": ms}` is a date. The rest is JSON.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value as Json, json};
 use socketioxide_redis_streams::wire::Value;
 use socketioxide_redis_streams::wire::value::{as_date, date};
 
-/// As a line shows it.
+/// The value as lines show it.
 pub(crate) fn to_json(value: &Value) -> Json {
     match value {
         Value::Binary(bytes) => json!({ "$bytes": BASE64_STANDARD.encode(bytes) }),
@@ -19,7 +19,7 @@ pub(crate) fn to_json(value: &Value) -> Json {
     }
 }
 
-/// As a line means it.
+/// The value that a line means.
 pub(crate) fn from_json(json: &Json) -> Value {
     match json {
         Json::Object(object) => {

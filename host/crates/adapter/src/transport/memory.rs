@@ -1,4 +1,4 @@
-//! A Redis of the process's own: clusters inside one test, with simulated time if the runtime's is paused.
+//! A Redis inside the process, for clusters inside one test. Its time is simulated if the runtime's clock is paused.
 //!
 //! ```
 //! # use socketioxide_redis_streams::transport::{Transport, memory::Memory};
@@ -23,67 +23,63 @@ use std::sync::Arc;
 use self::server::Server;
 
 pub use self::connection::MemoryConnection;
+pub use self::server::ConnectionId;
 
-/// Which connection of a [`Memory`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ConnectionId(u64);
-
-/// A Redis server in memory. Clones are handles of the same one.
+/// A Redis server in memory. Clones are handles of the same server.
 ///
-/// It has streams, which it trims exactly, and PUB/SUB. An entry's id is the time since the server was made, so that it is
-/// simulated with the runtime's clock. A connection tells the same as one to a real Redis, but never gives up a server that
-/// hangs.
+/// It has streams, which it trims exactly, and PUB/SUB. The id of an entry is the time since the server was made, so it follows the
+/// runtime's clock. A connection behaves like one to a real Redis, but never gives up a server that hangs.
 #[derive(Clone, Default)]
 pub struct Memory {
     server: Arc<Server>,
 }
 
 impl Memory {
-    /// A server that runs and is empty.
+    /// An empty server that runs.
     #[must_use]
     pub fn new() -> Memory {
         Memory::default()
     }
 
-    /// A connection, as a replica has one.
+    /// Makes a connection.
     #[must_use]
     pub fn connect(&self) -> MemoryConnection {
         MemoryConnection::new(self.server.clone())
     }
 
-    /// Cuts a connection: what it asks for fails, and what is published it misses.
+    /// Cuts a connection: its requests fail, and it misses published messages.
     pub fn cut(&self, connection: ConnectionId) {
         self.server.change(|state| state.set_cut(connection, true));
     }
 
-    /// Ends what [`cut`](Self::cut) began. The connection has its subscriptions again.
+    /// Restores a connection after [`cut`](Self::cut), with its subscriptions.
     pub fn restore(&self, connection: ConnectionId) {
         self.server.change(|state| state.set_cut(connection, false));
     }
 
-    /// Stops the server: all connections are interrupted, and what they ask for fails.
+    /// Stops the server: all connections are interrupted, and their requests fail.
     pub fn stop(&self) {
         self.server.change(|state| state.stop());
     }
 
-    /// Starts it again; without its streams if `empty`, as if it had nothing on its disk.
+    /// Starts the server again. With `empty` it has lost its streams.
     pub fn start(&self, empty: bool) {
         self.server.change(|state| state.start(empty));
     }
 
-    /// Nothing is answered from here on. What is sent meanwhile happens when the server resumes, though its sender was
-    /// told [`Timeout`](crate::transport::TransportError::Timeout).
+    /// Lets the server hang: it answers nothing. Requests that are sent meanwhile take effect when the server resumes, although their
+    /// senders got [`Timeout`](crate::transport::TransportError::Timeout).
     pub fn hang(&self) {
         self.server.change(|state| state.is_hung = true);
     }
 
-    /// Ends what [`hang`](Self::hang) began.
+    /// Lets the server continue after [`hang`](Self::hang).
     pub fn resume(&self) {
         self.server.change(|state| state.resume());
     }
 
-    /// Drops the next `messages` that are published to a connection. It is told
-    /// [`Missed`](crate::transport::Received::Missed) once, where the last of them would have been.
+    /// Drops the next `messages` that are published to a connection. The connection receives one
+    /// [`Missed`](crate::transport::Received::Missed) in place of the last of them.
     pub fn lag(&self, connection: ConnectionId, messages: u64) {
         self.server.change(|state| state.lag(connection, messages));
     }

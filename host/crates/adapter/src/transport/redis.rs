@@ -1,74 +1,75 @@
-//! The connections to a real Redis, by fred.
+//! A real Redis, by the client library fred.
 //!
-//! Three of them, because a command behind a blocking one waits, and a subscribed connection gets little else through:
+//! There are three connections, because a command after a blocking one waits, and a subscribed connection accepts few commands:
 //!
-//! - the writer: XADD, PUBLISH, scripts, and what is quickly answered;
-//! - the reader: XREAD BLOCK alone;
-//! - the subscriber.
+//! - the writer sends XADD, PUBLISH, scripts, and other commands with quick answers;
+//! - the reader sends only XREAD BLOCK;
+//! - the subscriber is subscribed to the channels.
 //!
-//! Each is a fred client of its own without a reconnect policy. A connection that is lost takes its client with it, and a new
-//! client is made: so fred can neither send a command twice nor keep commands for a connection that is yet to come, and
-//! what a client brings belongs to one connection.
+//! Each connection has a fred client of its own without a reconnect policy. When a connection is lost, its client is dropped and a new
+//! one is made. So fred can neither send a command twice nor keep commands for a later connection, and everything that a client
+//! receives belongs to one connection.
 
-mod address;
 mod batch;
-mod book;
+mod blocking_reader;
+mod channel_table;
+mod connection;
 mod connector;
-mod feed;
-mod link;
+mod event_feed;
 mod options;
-mod reader;
 mod reply;
 mod script;
 mod subscriber;
+mod url;
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use fred::interfaces::{PubsubInterface, StreamsInterface};
 
+use self::blocking_reader::BlockingReader;
+use self::connection::Connection;
 use self::connector::{Connector, Role};
-use self::link::Link;
-use self::reader::Reader;
 use self::subscriber::Subscriber;
-use super::{EntryId, Extent, Outgoing, Pending, Received, StreamEntry, Transport, TransportError};
+use super::types::{EntryId, Extent, Outgoing, Received, StreamEntry, Transport, TransportError};
 
 pub use self::options::RedisOptions;
 pub use self::script::ScriptReply;
 
-/// A Redis server, or what speaks like one. Its connections live in the background and are made anew whenever they are lost.
+/// A Redis server, or a compatible one. Its connections are kept in the background and made anew whenever they are lost.
 pub struct Redis {
-    writer: Link,
-    reader: Reader,
+    writer: Connection,
+    reader: BlockingReader,
     subscriber: Subscriber,
-    mode: batch::Mode,
-    /// Host and port, or a path: never the credentials.
+    mode: batch::SendMode,
+    /// Host and port, or a path. Never the credentials.
     server: String,
 }
 
 impl Redis {
-    /// Starts to connect and returns at once, also when Redis is away. To be called inside a tokio runtime.
+    /// Starts to connect and returns at once, even if Redis is away. Call it inside a tokio runtime.
     ///
     /// The URL is `redis://[user:password@]host[:port][/database]`, `rediss://` for TLS, or `unix:///path`
-    /// (`redis+unix://`). Clusters and sentinels are not spoken to.
+    /// (`redis+unix://`). Redis Cluster and Sentinel are not supported.
     ///
     /// # Errors
-    /// [`TransportError::Disconnected`] that says what is wrong with the URL, without quoting it.
+    /// [`TransportError::Disconnected`] says what is wrong with the URL, without quoting it.
     pub fn start(url: &str, options: RedisOptions) -> Result<Redis, TransportError> {
-        let connector = Arc::new(Connector::new(address::parse(url)?, options));
+        let connector = Arc::new(Connector::new(url::parse(url)?, options));
         Ok(Redis {
-            writer: Link::start(Role::Writer, connector.clone()),
-            reader: Reader::start(connector.clone()),
+            writer: Connection::start(Role::Writer, connector.clone()),
+            reader: BlockingReader::start(connector.clone()),
             subscriber: Subscriber::start(connector.clone()),
-            mode: batch::Mode::new(&connector.options),
+            mode: batch::SendMode::new(&connector.options),
             server: connector.server(),
         })
     }
 
-    /// Runs a Lua script on the writing connection (EVAL): all that it does is one step for everybody else. It is sent once.
+    /// Runs a Lua script on the writing connection (EVAL). It runs as one step, and is sent once.
     ///
     /// # Errors
-    /// As of any command. Only [`TransportError::Refused`] by a script that writes nothing before it fails says that nothing
+    /// Those of any command. Only [`TransportError::Refused`], by a script that writes nothing before it fails, proves that nothing
     /// happened.
     pub async fn evaluate(
         &self,
@@ -78,8 +79,25 @@ impl Redis {
     ) -> Result<ScriptReply, TransportError> {
         script::evaluate(&self.writer, script, keys, args).await
     }
+}
 
-    async fn range_of(&self, stream: &str, last: EntryId, count: u64) -> Result<Vec<StreamEntry>, TransportError> {
+#[async_trait]
+impl Transport for Redis {
+    async fn send(&self, batch: Vec<Outgoing>) -> Vec<Result<(), TransportError>> {
+        batch::send(&self.writer, &self.mode, batch).await
+    }
+
+    async fn read(
+        &self,
+        stream: &str,
+        after: EntryId,
+        count: u64,
+        block: Duration,
+    ) -> Result<Vec<StreamEntry>, TransportError> {
+        self.reader.read(stream, after, count, block).await
+    }
+
+    async fn range(&self, stream: &str, last: EntryId, count: u64) -> Result<Vec<StreamEntry>, TransportError> {
         let mut writer = self.writer.live()?;
         let client = writer.client.clone();
         let answer = client.xrevrange(stream, last.to_string(), "-", Some(count.max(1)));
@@ -88,7 +106,7 @@ impl Redis {
         Ok(entries)
     }
 
-    async fn extent_of(&self, stream: &str) -> Result<Extent, TransportError> {
+    async fn extent(&self, stream: &str) -> Result<Extent, TransportError> {
         let mut writer = self.writer.live()?;
         let client = writer.client.clone();
         match writer.answer(client.xinfo_stream(stream, false, None)).await {
@@ -97,7 +115,19 @@ impl Redis {
         }
     }
 
-    async fn subscribers_of(&self, channels: Vec<String>) -> Result<Vec<u64>, TransportError> {
+    async fn subscribe(&self, channels: Vec<String>) -> Result<(), TransportError> {
+        self.subscriber.subscribe(channels).await
+    }
+
+    async fn unsubscribe(&self, channels: Vec<String>) -> Result<(), TransportError> {
+        self.subscriber.unsubscribe(channels).await
+    }
+
+    async fn receive(&self) -> Received {
+        self.subscriber.receive().await
+    }
+
+    async fn subscribers(&self, channels: Vec<String>) -> Result<Vec<u64>, TransportError> {
         let mut writer = self.writer.live()?;
         if channels.is_empty() {
             return Ok(Vec::new());
@@ -111,56 +141,9 @@ impl Redis {
         });
         reply::counts(counts.await?, &channels)
     }
-}
 
-impl Transport for Redis {
-    fn send(&self, batch: Vec<Outgoing>) -> Pending<'_, Vec<Result<(), TransportError>>> {
-        Box::pin(batch::send(&self.writer, &self.mode, batch))
-    }
-
-    fn read<'a>(
-        &'a self,
-        stream: &'a str,
-        after: EntryId,
-        count: u64,
-        block: Duration,
-    ) -> Pending<'a, Result<Vec<StreamEntry>, TransportError>> {
-        Box::pin(self.reader.read(stream, after, count, block))
-    }
-
-    fn range<'a>(
-        &'a self,
-        stream: &'a str,
-        last: EntryId,
-        count: u64,
-    ) -> Pending<'a, Result<Vec<StreamEntry>, TransportError>> {
-        Box::pin(self.range_of(stream, last, count))
-    }
-
-    fn extent<'a>(&'a self, stream: &'a str) -> Pending<'a, Result<Extent, TransportError>> {
-        Box::pin(self.extent_of(stream))
-    }
-
-    fn subscribe(&self, channels: Vec<String>) -> Pending<'_, Result<(), TransportError>> {
-        Box::pin(self.subscriber.subscribe(channels))
-    }
-
-    fn unsubscribe(&self, channels: Vec<String>) -> Pending<'_, Result<(), TransportError>> {
-        Box::pin(self.subscriber.unsubscribe(channels))
-    }
-
-    fn receive(&self) -> Pending<'_, Received> {
-        Box::pin(self.subscriber.receive())
-    }
-
-    fn subscribers(&self, channels: Vec<String>) -> Pending<'_, Result<Vec<u64>, TransportError>> {
-        Box::pin(self.subscribers_of(channels))
-    }
-
-    fn close(&self) -> Pending<'_, ()> {
-        Box::pin(async {
-            tokio::join!(self.writer.close(), self.reader.close(), self.subscriber.close());
-        })
+    async fn close(&self) {
+        tokio::join!(self.writer.close(), self.reader.close(), self.subscriber.close());
     }
 }
 

@@ -1,4 +1,4 @@
-//! The names of PUB/SUB channels.
+//! Names the PUB/SUB channels.
 
 /// The two channels that a server subscribes to for one namespace.
 ///
@@ -15,15 +15,20 @@ pub struct Channels {
 impl Channels {
     /// The channels of the server `uid` in the namespace `nsp`.
     pub fn new(prefix: &str, nsp: &str, uid: &str) -> Self {
-        Channels { public: format!("{prefix}#{nsp}#"), private: Channels::private_of(prefix, nsp, uid) }
+        Channels { public: Channels::public_of(prefix, nsp), private: Channels::private_of(prefix, nsp, uid) }
     }
 
-    /// The private channel of any server: where its answers go, and requests that it alone is to answer.
+    /// The public channel of a namespace: it reaches every server.
+    pub fn public_of(prefix: &str, nsp: &str) -> String {
+        format!("{prefix}#{nsp}#")
+    }
+
+    /// The private channel of any server. It carries the answers to that server, and requests that only that server must answer.
     pub fn private_of(prefix: &str, nsp: &str, uid: &str) -> String {
         format!("{prefix}#{nsp}#{uid}#")
     }
 
-    /// The server that a private channel is of; something that is no uid for a public one.
+    /// The uid of the server that a private channel belongs to. For a public channel, a text that is not a uid.
     pub fn server_of(channel: &str) -> Option<&str> {
         channel.strip_suffix('#')?.rsplit('#').next()
     }
@@ -35,7 +40,7 @@ mod tests {
     use crate::wire::CHANNEL_PREFIX;
 
     #[test]
-    fn names_are_nodes() {
+    fn channel_names_equal_those_of_node() {
         let channels = Channels::new(CHANNEL_PREFIX, "/admin", "0000000000000001");
         assert_eq!(channels.public, "socket.io#/admin#");
         assert_eq!(channels.private, "socket.io#/admin#0000000000000001#");

@@ -1,4 +1,4 @@
-//! From a message's [`Body`] to its `data`, with the keys in Node's order.
+//! Converts the [`Body`] of a message to its `data`, with the keys in Node's order.
 
 use rmpv::ValueRef;
 
@@ -7,7 +7,7 @@ use super::message::{Answer, Body, Broadcast, RemoteSocket, RoomsChange, ServerS
 use super::options::Options;
 use super::value::written;
 
-/// The `data` of a message, none for the types without.
+/// The `data` of a message. `None` for the types without data.
 pub(super) fn data(body: &Body) -> Result<Option<ValueRef<'_>>, EncodeError> {
     Ok(Some(match body {
         Body::InitialHeartbeat | Body::Heartbeat | Body::AdapterClose => return Ok(None),

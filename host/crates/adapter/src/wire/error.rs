@@ -1,22 +1,22 @@
-//! What can be wrong with a message.
+//! The errors of encoding and decoding.
 
 use thiserror::Error;
 
-/// Why a message was not understood. It is to be counted and skipped: the ones after it are not affected.
+/// Why a message cannot be decoded. The reader counts and skips it. Later messages are not affected.
 #[derive(Debug, Error)]
 pub enum DecodeError {
-    /// A field that the message's type needs is not there.
+    /// A field is missing that the type of the message needs.
     #[error("{field} is missing")]
     Missing {
         /// Its name on the wire.
         field: &'static str,
     },
-    /// A field holds something else than its type says.
+    /// A field has the wrong type.
     #[error("{field} is not {expected}")]
     WrongType {
         /// Its name on the wire.
         field: &'static str,
-        /// What it should have been.
+        /// The expected type.
         expected: &'static str,
     },
     /// A field or the whole message is too long.
@@ -39,13 +39,13 @@ pub enum DecodeError {
         /// The bound, from [`Limits`](super::Limits).
         max: usize,
     },
-    /// `data` of a stream entry starts with `{` and is no JSON.
+    /// The `data` of a stream entry starts with `{` but is not JSON.
     #[error("data is not JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// `data` of a stream entry does not start with `{` and is no base64.
+    /// The `data` of a stream entry does not start with `{` and is not base64.
     #[error("data is not base64: {0}")]
     Base64(#[from] base64::DecodeError),
-    /// The bytes are no msgpack.
+    /// The bytes are not msgpack.
     #[error("not msgpack: {0}")]
     Msgpack(#[from] rmpv::decode::Error),
     /// The msgpack value ends before the bytes do.
@@ -59,7 +59,7 @@ pub enum DecodeError {
 /// Why a message cannot be written.
 #[derive(Debug, Error)]
 pub enum EncodeError {
-    /// The data nests too deep: Node's encoder refuses it as well.
+    /// The data nests too deep. Node's encoder refuses it too.
     #[error("the data nests deeper than {max} levels")]
     TooDeep {
         /// The bound, [`DEPTH_MAX`](super::DEPTH_MAX).

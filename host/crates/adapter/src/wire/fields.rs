@@ -1,11 +1,11 @@
-//! Reading a map field by field, with the bounds of [`Limits`].
+//! Reads a map field by field, within the [`Limits`].
 
 use rmpv::{Utf8String, Value};
 
 use super::error::DecodeError;
 use super::limits::Limits;
 
-/// The fields of a map, each to be taken out by its name. A field that is nil counts as missing, as `undefined` is nil.
+/// The fields of a map. Each is taken out by its name. A nil field counts as missing, because `undefined` is nil.
 pub(super) struct Fields<'a> {
     pairs: Vec<(Value, Value)>,
     pub(super) limits: &'a Limits,
@@ -20,7 +20,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A field of any kind, nil when it is missing. Of two with one name the last counts, as in JavaScript.
+    /// A field of any type; nil if it is missing. If two fields have the same name, the last counts, as in JavaScript.
     pub(super) fn take(&mut self, field: &str) -> Value {
         let found = self.pairs.iter().rposition(|(key, _)| key.as_str() == Some(field));
         found.map_or(Value::Nil, |at| self.pairs.remove(at).1)
@@ -66,8 +66,8 @@ impl<'a> Fields<'a> {
         self.rooms_of(field, list)
     }
 
-    /// A room that is a whole number is taken by its digits: JavaScript joins it as readily as a text. Anything else is
-    /// an error and never left out, since a list that came out empty would mean everyone.
+    /// A room that is a whole number becomes its digits, because JavaScript accepts numbers as rooms. Anything else is an error. It is
+    /// never left out, because an empty list would mean everyone.
     pub(super) fn rooms_of(&self, field: &'static str, list: Value) -> Result<Vec<String>, DecodeError> {
         let Value::Array(items) = list else { return Err(wrong(field, "a list")) };
         at_most(field, items.len(), self.limits.rooms_max)?;

@@ -1,7 +1,7 @@
-//! `data` of a stream entry as JSON text, written as `JSON.stringify` writes it.
+//! Reads and writes the `data` of a stream entry as JSON, as `JSON.stringify` writes it.
 //!
-//! The text equals Node's byte for byte, except for floats below 1e-6 and from 2^53 up, of which the two write other but
-//! equal digits, and for half a surrogate pair, which a Rust string cannot hold: it is read as U+FFFD.
+//! The text equals Node's byte for byte, with two exceptions. Floats below 1e-6 and from 2^53 up are written with other digits of the
+//! same value. Half a surrogate pair is read as U+FFFD, because a Rust string cannot hold it.
 
 use std::borrow::Cow;
 
@@ -24,7 +24,7 @@ pub(super) fn write(value: &ValueRef<'_>) -> Result<String, EncodeError> {
     Ok(serde_json::to_string(&Text(value))?)
 }
 
-/// Whether JSON can say all that the value says.
+/// Whether JSON can represent the value.
 pub(super) fn is_text(value: &ValueRef<'_>) -> bool {
     match value {
         ValueRef::Binary(_) => false,
@@ -46,7 +46,7 @@ impl Serialize for Text<'_> {
                 (None, Some(number)) => serializer.serialize_i64(number),
                 (None, None) => serializer.serialize_unit(),
             },
-            // Writes null for what is not finite, as JavaScript does.
+            // Writes null for a number that is not finite, as JavaScript does.
             ValueRef::F64(number) => serializer.serialize_f64(*number),
             ValueRef::F32(number) => serializer.serialize_f64(f64::from(*number)),
             ValueRef::String(text) => serializer.serialize_str(&String::from_utf8_lossy(text.as_bytes())),
@@ -64,8 +64,8 @@ impl Serialize for Text<'_> {
     }
 }
 
-/// JavaScript's strings may hold half of a surrogate pair (a text that was cut inside an emoji), and its JSON says so by
-/// an escape that is an error everywhere else. Each is replaced by U+FFFD, which is what a browser shows for it.
+/// Replaces each half of a surrogate pair by U+FFFD, as browsers show it. JavaScript strings may hold such a half, for example in a text
+/// that was cut inside an emoji. Its JSON then has an escape that other parsers refuse.
 fn without_lone_surrogates(text: &str) -> Cow<'_, str> {
     let mut repaired = Cow::Borrowed(text);
     let mut at = 0;
@@ -83,7 +83,7 @@ fn without_lone_surrogates(text: &str) -> Cow<'_, str> {
     repaired
 }
 
-/// The UTF-16 unit of the escape `\uXXXX` at a place in the text.
+/// The UTF-16 unit of the escape `\uXXXX` at an offset in the text.
 fn escaped_unit(text: &str, at: usize) -> Option<u16> {
     let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
     digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?
@@ -91,29 +91,4 @@ fn escaped_unit(text: &str, at: usize) -> Option<u16> {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lone_surrogates_are_replaced_and_pairs_kept() {
-        let read = |text: &str| read(text).unwrap().as_str().unwrap().to_owned();
-        assert_eq!(read(r#""a\ud83d""#), "a\u{fffd}");
-        assert_eq!(read(r#""\ude00\ud83d\ud83d\ude00\\ud83d""#), "\u{fffd}\u{fffd}😀\\ud83d");
-        assert_eq!(read(r#""é\\\ud83dé""#), "é\\\u{fffd}é");
-    }
-
-    #[test]
-    fn other_errors_stay_errors() {
-        for text in [r#""\ud83"#, r#"{"a":"\u"#, "{\"\\", r#"{"a":"\ud83d"#, "{\"a\":\"\\é", ""] {
-            assert!(matches!(read(text), Err(DecodeError::Json(_))), "{text}");
-        }
-    }
-
-    #[test]
-    fn numbers_are_written_as_javascript_writes_them() {
-        let numbers = [1.0, -0.0, 0.1, 1e20, f64::NAN, 9_007_199_254_740_992.0].map(Value::F64);
-        let value = Value::Array(numbers.to_vec());
-        let text = write(&super::super::value::written(&value).unwrap()).unwrap();
-        assert_eq!(text, "[1,0,0.1,1e+20,null,9007199254740992.0]");
-    }
-}
+mod tests;

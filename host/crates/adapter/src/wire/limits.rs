@@ -1,12 +1,11 @@
-//! How long anything on the wire may be.
+//! The limits of messages on the wire.
 
-/// How deep the `data` of a message that we write may nest, in levels: more than a client's packet can (128) with all that is put
-/// around it. Node's own encoder stops at 100 and reads any depth; what we read may nest about 200 levels by PUB/SUB and 127
+/// How many levels the `data` of a written message may nest. A client's packet may nest 128 levels, and this leaves room for what is put
+/// around it. Node's encoder stops at 100 levels, and its decoder reads any depth. This crate reads about 200 levels by PUB/SUB and 127
 /// on the stream.
 pub const DEPTH_MAX: usize = 160;
 
-/// The bounds of a decoder and of an encoder. Give a cluster's servers the same: a message that its sender may write
-/// must not be too long for its readers.
+/// The limits of encoding and decoding. All servers of a cluster must use the same limits, so that no message is too long for its readers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// A PUB/SUB message, or the `data` of a stream entry, in bytes as they are on the wire.
@@ -20,8 +19,8 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 32 MiB holds the answer of a server with some 30,000 sockets. Applications put names of their own into those of rooms, which
-    /// gives them twice the usual 4,096 bytes.
+    /// A message of 32 MiB holds the answer of a server with about 30,000 sockets. Names may have twice the usual 4,096 bytes, because
+    /// applications put their own names into names of rooms.
     fn default() -> Self {
         Limits { message_bytes_max: 32 << 20, name_bytes_max: 8192, rooms_max: 100_000, sockets_max: 100_000 }
     }

@@ -1,21 +1,21 @@
-//! The messages, as they are before they are encoded. The table in [`super`] shows them on the wire.
+//! The messages before they are encoded. The table in [`super`] shows them on the wire.
 
 use rmpv::Value;
 
 use super::options::Options;
 
-/// What one server tells others.
+/// A message from one server to others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
-    /// Who sent it: sixteen hex digits, or [`EMITTER_UID`](super::EMITTER_UID). A server ignores its own messages.
+    /// The uid of the sender: sixteen hex digits, or [`EMITTER_UID`](super::EMITTER_UID). A server ignores its own messages.
     pub uid: String,
     /// The namespace, with its leading slash.
     pub nsp: String,
-    /// What it says.
+    /// The content.
     pub body: Body,
 }
 
-/// What a message says, by its type.
+/// The content of a message, by its type.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body {
     /// 1: a server started. Sent by 0.2.x only.
@@ -24,11 +24,11 @@ pub enum Body {
     Heartbeat,
     /// 3: an event for clients, with or without acks.
     Broadcast(Broadcast),
-    /// 4: sockets are to join rooms.
+    /// 4: lets sockets join rooms.
     SocketsJoin(RoomsChange),
-    /// 5: sockets are to leave rooms.
+    /// 5: lets sockets leave rooms.
     SocketsLeave(RoomsChange),
-    /// 6: sockets are to be disconnected.
+    /// 6: disconnects sockets.
     DisconnectSockets(DisconnectSockets),
     /// 7: asks every server for its sockets.
     FetchSockets(FetchSockets),
@@ -53,13 +53,13 @@ pub enum Body {
 pub struct Broadcast {
     /// The Socket.IO packet.
     pub packet: Packet,
-    /// Set when acks are wanted; the message is then a request by PUB/SUB, else it is an entry of the stream.
+    /// Set if acknowledgements are wanted. The message is then a request by PUB/SUB. Otherwise it is an entry of the stream.
     pub request_id: Option<String>,
-    /// To whom.
+    /// The recipients.
     pub opts: Options,
 }
 
-/// A Socket.IO packet inside a broadcast. It has no ack id: each server gives its own.
+/// A Socket.IO packet inside a broadcast. It has no ack id, because each server assigns its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Packet {
     /// The packet's type: 2 (EVENT) even where the data holds binary.
@@ -78,7 +78,7 @@ impl Packet {
     }
 }
 
-/// Sockets are to join or to leave rooms.
+/// Lets sockets join or leave rooms.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoomsChange {
     /// Which sockets.
@@ -87,71 +87,71 @@ pub struct RoomsChange {
     pub rooms: Vec<String>,
 }
 
-/// Sockets are to be disconnected.
+/// Disconnects sockets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DisconnectSockets {
     /// Which sockets.
     pub opts: Options,
-    /// Whether the underlying connection is closed as well, not the namespace alone.
+    /// Whether the underlying connection is closed too, and not only the namespace.
     pub close: bool,
 }
 
-/// Asks for the sockets of other servers. Each answers, also one that has none.
+/// Asks other servers for their sockets. Each server answers, even one without sockets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FetchSockets {
     /// Which sockets.
     pub opts: Options,
-    /// To be repeated in the answer.
+    /// Repeated in the answer.
     pub request_id: String,
 }
 
 /// The sockets of one server, which is the message's `uid`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FetchSocketsResponse {
-    /// The request's.
+    /// The id of the request.
     pub request_id: String,
-    /// Its sockets that the request is about.
+    /// The selected sockets.
     pub sockets: Vec<RemoteSocket>,
 }
 
 /// A socket as another server describes it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RemoteSocket {
-    /// Its id: 20 characters from Node, which are no `Sid` of socketioxide.
+    /// Its id. Ids of Node have 20 characters and are not a `Sid` of socketioxide.
     pub id: String,
     /// A map `{headers, time, address, xdomain, secure, issued, url, query, auth}`; `time` is text, `issued` is in
-    /// milliseconds since 1970. Node's callers read it without a look whether a key is there.
+    /// milliseconds since 1970. Callers on Node read the keys without checking that they exist.
     pub handshake: Value,
     /// Its rooms, among them its own id.
     pub rooms: Vec<String>,
-    /// What the application attached to it, a map unless the application made it something else.
+    /// What the application attached to it. Usually a map.
     pub data: Value,
 }
 
 /// An event for the servers themselves.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerSideEmit {
-    /// Set when an ack is wanted, from every server.
+    /// Set if every server must acknowledge.
     pub request_id: Option<String>,
     /// The event's name, then its arguments.
     pub packet: Vec<Value>,
 }
 
-/// An ack: of a server for a server-side event, or of a client for a broadcast.
+/// An acknowledgement: of a server for a server-side event, or of a client for a broadcast.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// The request's.
+    /// The id of the request.
     pub request_id: String,
-    /// The first argument of the ack, nil when it had none.
+    /// The first argument of the acknowledgement; nil if it had none.
     pub packet: Value,
 }
 
-/// How many clients of one server got a broadcast with acks. Every server answers, also with 0.
+/// How many clients of one server got a broadcast with acknowledgements. Every server answers, even with 0.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientCount {
-    /// The request's.
+    /// The id of the request.
     pub request_id: String,
-    /// That many acks may follow from this server.
+    /// At most so many acknowledgements follow from this server.
     pub client_count: u64,
 }
 
@@ -160,7 +160,7 @@ pub struct ClientCount {
 pub struct Other {
     /// The type number, none of 1 to 13.
     pub number: u32,
-    /// Its `data`, nil when it has none.
+    /// Its `data`; nil if it has none.
     pub data: Value,
 }
 
@@ -185,7 +185,7 @@ impl Body {
         }
     }
 
-    /// Whether it goes by PUB/SUB. What is left, type 3 without acks and types 4 to 6, goes on the stream.
+    /// Whether it goes by PUB/SUB. Type 3 without acknowledgements and types 4 to 6 go on the stream.
     pub fn is_ephemeral(&self) -> bool {
         match self {
             Body::Broadcast(broadcast) => broadcast.request_id.is_some(),

@@ -1,13 +1,13 @@
-//! msgpack bytes, written as `@msgpack/msgpack` writes them: each number in its shortest form.
+//! Reads and writes msgpack as `@msgpack/msgpack` does: each number has its shortest form.
 
 use rmpv::{Value, ValueRef};
 
 use super::error::{DecodeError, EncodeError};
 
-/// rmpv counts two for each level of nesting, so this is about 200 levels: more than is written.
+/// rmpv counts two for each level, so this is about 200 levels: more than is ever written.
 const READ_DEPTH_MAX: usize = 400;
 
-/// Reads one value that is all there is.
+/// Reads exactly one value.
 pub(super) fn read(mut bytes: &[u8]) -> Result<Value, DecodeError> {
     let mut value = rmpv::decode::read_value_with_max_depth(&mut bytes, READ_DEPTH_MAX)?;
     if !bytes.is_empty() {
@@ -24,7 +24,7 @@ pub(super) fn write(value: &ValueRef<'_>) -> Result<Vec<u8>, EncodeError> {
     Ok(bytes)
 }
 
-/// Replaces what is not UTF-8 by U+FFFD: Node writes half of a surrogate pair as three bytes that are none.
+/// Replaces bytes that are not UTF-8 by U+FFFD. Node writes half of a surrogate pair as three such bytes.
 fn make_utf8(value: &mut Value) {
     match value {
         Value::String(text) if !text.is_str() => *value = String::from_utf8_lossy(text.as_bytes()).into_owned().into(),
@@ -47,14 +47,14 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_lies_takes_no_memory() {
+    fn a_wrong_length_takes_no_memory() {
         for lie in [[0xdd, 255, 255, 255, 255], [0xc6, 255, 255, 255, 255], [0xdf, 255, 255, 255, 255]] {
             assert!(matches!(read(&lie), Err(DecodeError::Msgpack(_))));
         }
     }
 
     #[test]
-    fn nesting_is_bounded() {
+    fn bounds_nesting() {
         let nested = [&[0x91; 1000][..], &[0xc0]].concat();
         assert!(matches!(read(&nested), Err(DecodeError::Msgpack(rmpv::decode::Error::DepthLimitExceeded))));
     }

@@ -1,20 +1,21 @@
-//! To whom a message is: `opts`.
+//! The recipients of a message and how it is delivered: `opts`.
 
 use rmpv::Value;
 
-/// A flag that servers of this kind alone know: the ack of one socket says enough, and is one message less than its announcement
-/// with it. Node's adapter takes no notice, and announces.
+/// A flag that only servers of this kind know. The sender needs no type 11 besides the acknowledgement of its one socket, which saves a
+/// message. Node's adapter ignores the flag and sends type 11.
 pub const UNCOUNTED: &str = "uncounted";
+/// The flag of a request that is part of a trace: its W3C `traceparent`. Node's adapter ignores it.
+pub const TRACEPARENT: &str = "traceparent";
 
-/// Whom a broadcast, a change of rooms or a fetch is for.
+/// The recipients of a broadcast, a change of rooms or a fetch.
 ///
-/// Beware of an empty `rooms`: it means *everyone in the namespace*. A set of rooms that came out empty must not be
-/// published.
+/// An empty `rooms` means *every socket of the namespace*. Do not publish a list of rooms that became empty.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Options {
     /// The sockets in any of these rooms; every socket of the namespace when empty. A socket's own id is a room.
     pub rooms: Vec<String>,
-    /// But not the sockets in any of these.
+    /// The sockets in any of these rooms are left out.
     pub except: Vec<String>,
     /// How to deliver.
     pub flags: Flags,
@@ -32,12 +33,12 @@ impl Options {
     }
 }
 
-/// The flags of a broadcast, as the sender set them, in its order. One that is nil counts as not set.
+/// The flags of a broadcast, in the order of its sender. A nil flag counts as not set.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Flags(pub(super) Vec<(Value, Value)>);
 
 impl Flags {
-    /// These flags and one more; a flag that is there already is replaced.
+    /// Adds a flag. A flag with the same name is replaced.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.0.retain(|(key, _)| key.as_str() != Some(name));
@@ -51,7 +52,7 @@ impl Flags {
         found.map(|(_, value)| value).filter(|value| !value.is_nil())
     }
 
-    /// Every flag's name and value, also those that are nil, in the sender's order.
+    /// The name and value of every flag, also of nil ones, in the sender's order.
     pub fn iter(&self) -> impl Iterator<Item = (&Value, &Value)> {
         self.0.iter().map(|(name, value)| (name, value))
     }
@@ -61,7 +62,7 @@ impl Flags {
         self.0.is_empty()
     }
 
-    /// `local`: the sender's own server only. Such a broadcast is never published.
+    /// `local`: only for sockets of the sender's server. Such a broadcast is never published.
     pub fn local(&self) -> bool {
         self.is_true("local")
     }
@@ -71,7 +72,7 @@ impl Flags {
         self.is_true("volatile")
     }
 
-    /// `compress`, when the sender said anything of it.
+    /// `compress`, if the sender set it.
     pub fn compress(&self) -> Option<bool> {
         self.get("compress").and_then(Value::as_bool)
     }
@@ -81,7 +82,7 @@ impl Flags {
         self.is_true("expectSingleResponse")
     }
 
-    /// [`UNCOUNTED`]: the sender needs no word of how many sockets got it, unless none did.
+    /// [`UNCOUNTED`]: the sender needs the number of sockets only if it is 0.
     pub fn uncounted(&self) -> bool {
         self.is_true(UNCOUNTED)
     }
@@ -103,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_are_read_by_name() {
+    fn reads_flags_by_name() {
         let flags = Flags::default()
             .with("volatile", true)
             .with(UNCOUNTED, true)

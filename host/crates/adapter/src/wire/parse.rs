@@ -1,4 +1,4 @@
-//! From a message's `data` to its [`Body`].
+//! Converts the `data` of a message to its [`Body`].
 
 use rmpv::Value;
 
@@ -11,7 +11,7 @@ use super::message::{
 };
 use super::options::{Flags, Options};
 
-/// The body of a message of the type `number`. `data` is nil when there is none.
+/// The body of a message of the type `number`. `data` is nil if the message has none.
 pub(super) fn body(number: u32, data: Value, limits: &Limits) -> Result<Body, DecodeError> {
     match number {
         1 => return Ok(Body::InitialHeartbeat),
@@ -58,7 +58,7 @@ fn packet(value: Value, limits: &Limits) -> Result<Packet, DecodeError> {
     Ok(Packet { packet_type, data: fields.list("data")? })
 }
 
-/// `except` and `flags` may be left out. `rooms` may not: nobody should speak to everyone by an oversight.
+/// `except` and `flags` may be missing. `rooms` may not, so that no message goes to everyone by mistake.
 fn options(data: &mut Fields<'_>) -> Result<Options, DecodeError> {
     let mut fields = Fields::of("opts", data.take("opts"), data.limits)?;
     let rooms = fields.rooms("rooms")?;

@@ -1,6 +1,6 @@
-//! A message by PUB/SUB: one msgpack map `{type, data, uid, nsp}`, the type a number.
+//! Encodes and decodes a message by PUB/SUB: one msgpack map `{type, data, uid, nsp}`.
 //!
-//! Node writes the keys in this order, and what is written here equals its bytes, except for half a surrogate pair.
+//! Node writes the keys in this order. The bytes equal those of Node, except for half a surrogate pair.
 
 use rmpv::ValueRef;
 
@@ -10,10 +10,10 @@ use super::limits::Limits;
 use super::message::Message;
 use super::{compose, msgpack, parse};
 
-/// Writes a message.
+/// Encodes a message.
 ///
 /// # Errors
-/// When its data nests too deep or comes out too long.
+/// If the data nests too deep or is too long.
 pub fn encode(message: &Message, limits: &Limits) -> Result<Vec<u8>, EncodeError> {
     let data = compose::data(&message.body)?.map(|data| ("data", data));
     let sender = [("uid", ValueRef::from(message.uid.as_str())), ("nsp", message.nsp.as_str().into())];
@@ -25,10 +25,10 @@ pub fn encode(message: &Message, limits: &Limits) -> Result<Vec<u8>, EncodeError
     }
 }
 
-/// Reads a message. One of a type that Node does not have is a [`Body::Other`](super::Body::Other).
+/// Decodes a message. A type that Node does not have becomes a [`Body::Other`](super::Body::Other).
 ///
 /// # Errors
-/// What is wrong with it; it is to be counted and skipped.
+/// What is wrong with the message. The reader counts and skips it.
 pub fn decode(payload: &[u8], limits: &Limits) -> Result<Message, DecodeError> {
     let (bytes, max) = (payload.len(), limits.message_bytes_max);
     if bytes > max {

@@ -1,6 +1,6 @@
-//! A message as an entry of the stream: the text fields `uid`, `nsp`, `type` and `data`.
+//! Encodes and decodes a message as an entry of the stream: the text fields `uid`, `nsp`, `type` and `data`.
 //!
-//! It is read in two steps, so that a reader can pass over its own entries and other namespaces' without reading their data.
+//! An entry is decoded in two steps, so that a reader can skip its own entries, and those of other namespaces, without decoding data.
 
 use std::borrow::Cow;
 
@@ -14,16 +14,16 @@ use super::limits::Limits;
 use super::message::Message;
 use super::{compose, json, msgpack, parse};
 
-/// Node writes padding and reads base64 without it as well.
+/// Node writes padding, and also reads base64 without padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// An entry whose data is not read yet.
+/// An entry whose data is not decoded yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Who sent it.
+    /// The uid of the sender.
     pub uid: String,
     /// The namespace.
     pub nsp: String,
@@ -34,10 +34,10 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Writes a message. Its data is JSON where JSON can say it, else base64 of msgpack.
+    /// Encodes a message. Its data is JSON if JSON can represent it, else base64 of msgpack.
     ///
     /// # Errors
-    /// When its data nests too deep or comes out too long.
+    /// If the data nests too deep or is too long.
     pub fn encode(message: &Message, limits: &Limits) -> Result<Self, EncodeError> {
         let data = compose::data(&message.body)?.map(|data| encode_data(&data)).transpose()?;
         match (data.as_ref().map_or(0, String::len), limits.message_bytes_max) {
@@ -53,10 +53,10 @@ impl Entry {
         head.into_iter().chain([("type", self.number.to_string().into())]).chain(data)
     }
 
-    /// Takes an entry from its fields, as XREAD and XRANGE give them. Others than the four are ignored.
+    /// Makes an entry of the fields that XREAD and XRANGE return. Other fields than the four are ignored.
     ///
     /// # Errors
-    /// When a field other than `data` is missing, or one is too long or not what it should be.
+    /// If a field other than `data` is missing, or a field is too long or has the wrong type.
     pub fn from_fields<K, V>(fields: impl IntoIterator<Item = (K, V)>, limits: &Limits) -> Result<Self, DecodeError>
     where
         K: AsRef<[u8]>,
@@ -84,10 +84,10 @@ impl Entry {
         })
     }
 
-    /// Reads its data. A type that Node does not have becomes a [`Body::Other`](super::Body::Other).
+    /// Decodes the data. A type that Node does not have becomes a [`Body::Other`](super::Body::Other).
     ///
     /// # Errors
-    /// What is wrong with it; it is to be counted and skipped.
+    /// What is wrong with the entry. The reader counts and skips it.
     pub fn decode(self, limits: &Limits) -> Result<Message, DecodeError> {
         let data = self.data.as_deref().map_or(Ok(Value::Nil), decode_data)?;
         let body = parse::body(self.number, data, limits)?;
@@ -95,7 +95,7 @@ impl Entry {
     }
 }
 
-/// Only a map is written as JSON: a reader takes for base64 what does not start with its brace.
+/// Only a map is written as JSON, because readers take data that does not start with `{` for base64.
 fn encode_data(data: &ValueRef<'_>) -> Result<String, EncodeError> {
     if matches!(data, ValueRef::Map(_)) && json::is_text(data) {
         json::write(data)

@@ -1,7 +1,7 @@
-//! What JavaScript values are as [`Value`]s, beyond what JSON has.
+//! Represents JavaScript values as [`Value`]s: dates, binary and numbers.
 //!
-//! `Buffer` and typed arrays are [`Value::Binary`], a `Date` is msgpack's timestamp extension, `undefined` is nil. A
-//! number that JavaScript holds as a whole one is written as an integer, whether it was an integer or a float here.
+//! `Buffer` and typed arrays are [`Value::Binary`], a `Date` is the timestamp extension of msgpack, and `undefined` is nil. A whole
+//! number is written as an integer, as JavaScript does, even if it is a float here.
 
 use rmpv::{Value, ValueRef};
 
@@ -26,7 +26,7 @@ pub fn date(ms: i64) -> Value {
     Value::Ext(TIMESTAMP, bytes)
 }
 
-/// A date in milliseconds since 1970, when the value is one.
+/// A date in milliseconds since 1970. `None` if the value is not a date.
 pub fn as_date(value: &Value) -> Option<i64> {
     match value {
         Value::Ext(TIMESTAMP, bytes) => timestamp_ms(bytes),
@@ -34,7 +34,7 @@ pub fn as_date(value: &Value) -> Option<i64> {
     }
 }
 
-/// Replaces every date by its ISO 8601 text, which is what a client gets in its place: its JSON has no dates.
+/// Replaces every date by its ISO 8601 text. Clients get the text, because their JSON has no dates.
 pub fn dates_to_text(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(dates_to_text),
@@ -44,7 +44,7 @@ pub fn dates_to_text(value: &mut Value) {
     }
 }
 
-/// The ISO 8601 text of a timestamp's bytes, as JavaScript's `toISOString` writes it; none for an invalid date.
+/// The ISO 8601 text of a timestamp's bytes, as JavaScript's `toISOString` writes it. `None` for an invalid date.
 pub(super) fn iso8601(timestamp: &[u8]) -> Option<String> {
     let ms = timestamp_ms(timestamp).filter(|ms| (-DATE_MS_MAX..=DATE_MS_MAX).contains(ms))?;
     let (days, ms) = (ms.div_euclid(86_400_000), ms.rem_euclid(86_400_000));
@@ -62,7 +62,7 @@ pub(super) fn is_timestamp(ext: i8) -> bool {
     ext == TIMESTAMP
 }
 
-/// The value as it is written: borrowed, its numbers as JavaScript would write them, and not nested too deep.
+/// The value as it is written: its numbers are those that JavaScript writes. Fails if it nests too deep.
 pub(super) fn written(value: &Value) -> Result<ValueRef<'_>, EncodeError> {
     written_at(value, DEPTH_MAX)
 }
@@ -110,8 +110,8 @@ fn timestamp_ms(bytes: &[u8]) -> Option<i64> {
     secs.checked_mul(1000)?.checked_add(nanos / 1_000_000)
 }
 
-/// The proleptic Gregorian date of a day counted from 1970-01-01. The year is taken to start in March, which puts the
-/// leap day at its end, and days are counted in eras of 400 years.
+/// The Gregorian date of a day that is counted from 1970-01-01. Days are counted in eras of 400 years. The year starts in March here,
+/// so that the leap day is its last day.
 fn civil(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
@@ -125,45 +125,4 @@ fn civil(days: i64) -> (i64, i64, i64) {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    /// Each pair as Node prints it: `new Date(ms).toISOString()`.
-    const DATES: [(i64, &str); 9] = [
-        (0, "1970-01-01T00:00:00.000Z"),
-        (-1, "1969-12-31T23:59:59.999Z"),
-        (1_709_209_845_678, "2024-02-29T12:30:45.678Z"),
-        (951_782_400_000, "2000-02-29T00:00:00.000Z"),
-        (4_294_967_296_000, "2106-02-07T06:28:16.000Z"),
-        (253_402_300_800_000, "+010000-01-01T00:00:00.000Z"),
-        (-62_198_755_200_000, "-000001-01-01T00:00:00.000Z"),
-        (8_640_000_000_000_000, "+275760-09-13T00:00:00.000Z"),
-        (-8_640_000_000_000_000, "-271821-04-20T00:00:00.000Z"),
-    ];
-
-    #[test]
-    fn dates_are_javascripts() {
-        for (ms, text) in DATES {
-            let mut value = Value::Array(vec![date(ms)]);
-            assert_eq!(as_date(&value.as_array().unwrap()[0]), Some(ms));
-            dates_to_text(&mut value);
-            assert_eq!(value, Value::Array(vec![text.into()]));
-        }
-    }
-
-    #[test]
-    fn a_date_beyond_javascripts_is_null() {
-        for bytes in [date(i64::MAX), date(8_640_000_000_000_001), Value::Ext(TIMESTAMP, vec![1, 2, 3])] {
-            let mut value = bytes;
-            dates_to_text(&mut value);
-            assert_eq!(value, Value::Nil);
-        }
-    }
-
-    #[test]
-    fn too_deep_is_refused() {
-        let nest = |levels| (0..levels).fold(Value::Nil, |inner, _| Value::Array(vec![inner]));
-        assert!(written(&nest(DEPTH_MAX)).is_ok());
-        assert!(matches!(written(&nest(DEPTH_MAX + 1)), Err(EncodeError::TooDeep { .. })));
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! How soon replicas find each other, and how soon they know that one is gone.
+//! Tests how soon replicas find each other, and how soon they detect a lost one.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use socketioxide_redis_streams::wire::Value;
 use socketioxide_redis_streams::{Loss, NOTE_MIN, PeerEvent, Settings};
 use tokio::time::{Instant, timeout};
 
-use crate::fleet::{Replica, Told, start, start_known};
+use crate::rig::replicas::{ListenerEvent, Replica, start, start_known};
 
-fn lost(peer: &Replica, loss: Loss) -> Told {
-    Told::Peer(PeerEvent::Lost { peer: peer.cluster.uid().to_owned(), loss })
+fn lost(peer: &Replica, loss: Loss) -> ListenerEvent {
+    ListenerEvent::Peer(PeerEvent::Lost { peer: peer.cluster.uid().to_owned(), loss })
 }
 
 fn millis(ms: u64) -> Duration {
@@ -18,20 +18,20 @@ fn millis(ms: u64) -> Duration {
 }
 
 #[tokio::test(start_paused = true)]
-async fn peers_are_found_within_a_heartbeat() {
+async fn finds_peers_within_a_heartbeat() {
     let redis = Memory::new();
     let settings = Settings::default();
-    let mut fleet = start(&redis, 7, &settings);
+    let mut replicas = start(&redis, 7, &settings);
     timeout(settings.heartbeat, async {
-        for replica in &mut fleet {
+        for replica in &mut replicas {
             replica.knows(6).await;
         }
     })
     .await
     .expect("those that start together");
-    fleet.push(Replica::start(&redis, settings.clone()));
+    replicas.push(Replica::start(&redis, settings.clone()));
     timeout(settings.heartbeat, async {
-        for replica in &mut fleet {
+        for replica in &mut replicas {
             replica.knows(7).await;
         }
     })
@@ -40,14 +40,14 @@ async fn peers_are_found_within_a_heartbeat() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_killed_peer_is_lost_within_a_quarter_of_a_second() {
+async fn detects_a_killed_peer_within_250_ms() {
     let redis = Memory::new();
-    let mut fleet = start_known(&redis, 4, &Settings::default()).await;
-    let killed = fleet.remove(1);
+    let mut replicas = start_known(&redis, 4, &Settings::default()).await;
+    let killed = replicas.remove(1);
     let at = Instant::now();
     killed.line.set_hung(true);
     killed.line.cut();
-    for replica in &mut fleet {
+    for replica in &mut replicas {
         let (told, when) = replica.told().await;
         assert_eq!(told, lost(&killed, Loss::Killed));
         assert!(when - at <= millis(250), "{:?}", when - at);
@@ -57,15 +57,15 @@ async fn a_killed_peer_is_lost_within_a_quarter_of_a_second() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_is_killed_right_after_it_was_found_is_no_exception() {
+async fn detects_a_peer_that_is_killed_right_after_it_was_found() {
     let redis = Memory::new();
-    let mut fleet = start_known(&redis, 2, &Settings::default()).await;
+    let mut replicas = start_known(&redis, 2, &Settings::default()).await;
     let mut killed = Replica::start(&redis, Settings::default());
     killed.knows(2).await;
     let at = Instant::now();
     killed.line.set_hung(true);
     killed.line.cut();
-    for replica in &mut fleet {
+    for replica in &mut replicas {
         let (told, when) = replica.told().await;
         assert_eq!(told, lost(&killed, Loss::Killed));
         assert!(when - at <= millis(250), "{:?}", when - at);
@@ -74,28 +74,28 @@ async fn one_that_is_killed_right_after_it_was_found_is_no_exception() {
 
 /// Its process lives, and says so by the connection that it has.
 #[tokio::test(start_paused = true)]
-async fn a_peer_whose_subscription_breaks_is_not_taken_for_dead() {
+async fn does_not_lose_a_peer_whose_subscription_breaks() {
     let redis = Memory::new();
-    let mut fleet = start_known(&redis, 3, &Settings::default()).await;
+    let mut replicas = start_known(&redis, 3, &Settings::default()).await;
     for _ in 0..3 {
-        fleet[1].line.cut_subscription();
-        fleet[0].told_nothing(millis(1_000)).await;
-        fleet[1].line.restore();
-        fleet[1].knows(2).await;
+        replicas[1].line.cut_subscription();
+        replicas[0].told_nothing(millis(1_000)).await;
+        replicas[1].line.restore();
+        replicas[1].knows(2).await;
     }
-    fleet[2].told_nothing(millis(1_000)).await;
-    fleet[1].line.cut();
-    assert_eq!(fleet[0].told().await.0, lost(&fleet[1], Loss::Killed), "this is what a kill looks like");
+    replicas[2].told_nothing(millis(1_000)).await;
+    replicas[1].line.cut();
+    assert_eq!(replicas[0].told().await.0, lost(&replicas[1], Loss::Killed), "this is what a kill looks like");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_hung_peer_is_silent_after_three_seconds_and_comes_back() {
     let redis = Memory::new();
-    let mut fleet = start_known(&redis, 3, &Settings::default()).await;
-    let mut hung = fleet.remove(0);
+    let mut replicas = start_known(&redis, 3, &Settings::default()).await;
+    let mut hung = replicas.remove(0);
     let at = Instant::now();
     hung.line.set_hung(true);
-    for replica in &mut fleet {
+    for replica in &mut replicas {
         let (told, when) = replica.told().await;
         assert_eq!(told, lost(&hung, Loss::Silent));
         assert!((millis(2_400)..=millis(3_100)).contains(&(when - at)), "{:?}", when - at);
@@ -103,24 +103,24 @@ async fn a_hung_peer_is_silent_after_three_seconds_and_comes_back() {
     }
     let at = Instant::now();
     hung.line.set_hung(false);
-    for replica in &mut fleet {
+    for replica in &mut replicas {
         let when = replica.heard(hung.cluster.uid()).await;
         assert!(when - at <= millis(600), "{:?}", when - at);
         replica.told_nothing(millis(5_000)).await;
     }
     let only_its_own_link = [hung.told().await.0, hung.told().await.0];
-    assert_eq!(only_its_own_link, [false, true].map(|up| Told::Peer(PeerEvent::Link { up })));
+    assert_eq!(only_its_own_link, [false, true].map(|up| ListenerEvent::Peer(PeerEvent::Link { up })));
     hung.told_nothing(millis(5_000)).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_farewell_is_told_at_once() {
+async fn reports_a_farewell_at_once() {
     let redis = Memory::new();
-    let mut fleet = start_known(&redis, 3, &Settings::default()).await;
-    let leaving = fleet.remove(2);
+    let mut replicas = start_known(&redis, 3, &Settings::default()).await;
+    let leaving = replicas.remove(2);
     let at = Instant::now();
     leaving.cluster.close().await;
-    for replica in &mut fleet {
+    for replica in &mut replicas {
         let (told, when) = replica.told().await;
         assert_eq!(told, lost(&leaving, Loss::Left));
         assert!(when - at <= millis(50), "{:?}", when - at);
@@ -129,21 +129,21 @@ async fn a_farewell_is_told_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_link_that_is_down_is_told_and_blames_nobody() {
+async fn reports_a_lost_link_and_loses_no_peer() {
     let redis = Memory::new();
-    let mut fleet = start_known(&redis, 3, &Settings::default()).await;
+    let mut replicas = start_known(&redis, 3, &Settings::default()).await;
     let at = Instant::now();
     redis.stop();
-    for replica in &mut fleet {
-        assert_eq!(replica.told().await, (Told::Peer(PeerEvent::Link { up: false }), at));
+    for replica in &mut replicas {
+        assert_eq!(replica.told().await, (ListenerEvent::Peer(PeerEvent::Link { up: false }), at));
         assert!(!replica.cluster.standing().linked);
     }
     tokio::time::sleep(Duration::from_secs(20)).await;
     let at = Instant::now();
     redis.start(true);
-    for replica in &mut fleet {
+    for replica in &mut replicas {
         let (told, when) = replica.told().await;
-        assert_eq!(told, Told::Peer(PeerEvent::Link { up: true }));
+        assert_eq!(told, ListenerEvent::Peer(PeerEvent::Link { up: true }));
         assert!(when - at <= millis(100), "{:?}", when - at);
         // The stream may have been emptied; nobody was lost.
         replica.told_nothing(millis(10_000)).await;
@@ -152,39 +152,39 @@ async fn a_link_that_is_down_is_told_and_blames_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_redis_that_hangs_is_a_link_that_is_down() {
+async fn reports_a_hanging_redis_as_a_lost_link() {
     let redis = Memory::new();
-    let mut fleet = start_known(&redis, 3, &Settings::default()).await;
+    let mut replicas = start_known(&redis, 3, &Settings::default()).await;
     let at = Instant::now();
     redis.hang();
-    for replica in &mut fleet {
+    for replica in &mut replicas {
         let (told, when) = replica.told().await;
-        assert_eq!(told, Told::Peer(PeerEvent::Link { up: false }));
+        assert_eq!(told, ListenerEvent::Peer(PeerEvent::Link { up: false }));
         assert!((millis(1_000)..=millis(1_600)).contains(&(when - at)), "{:?}", when - at);
         replica.told_nothing(millis(10_000)).await;
     }
     redis.resume();
-    for replica in &mut fleet {
-        assert_eq!(replica.told().await.0, Told::Peer(PeerEvent::Link { up: true }));
+    for replica in &mut replicas {
+        assert_eq!(replica.told().await.0, ListenerEvent::Peer(PeerEvent::Link { up: true }));
         replica.told_nothing(millis(10_000)).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn notes_come_in_order_to_all_or_to_one() {
+async fn delivers_notes_in_order_to_all_peers_or_one() {
     let redis = Memory::new();
-    let mut fleet = start_known(&redis, 3, &Settings::default()).await;
-    let to = fleet[2].cluster.uid().to_owned();
+    let mut replicas = start_known(&redis, 3, &Settings::default()).await;
+    let to = replicas[2].cluster.uid().to_owned();
     for number in 0..300 {
         let peer = (number % 2 == 1).then_some(to.as_str());
-        fleet[0].cluster.note(peer, NOTE_MIN + number, Value::from(number)).unwrap();
+        replicas[0].cluster.note(peer, NOTE_MIN + number, Value::from(number)).unwrap();
     }
-    let peer = fleet[0].cluster.uid().to_owned();
+    let peer = replicas[0].cluster.uid().to_owned();
     for (at, step) in [(1, 2), (2, 1)] {
         for number in (0..300).step_by(step) {
-            let note = Told::Note { peer: peer.clone(), number: NOTE_MIN + number, data: number.into() };
-            assert_eq!(fleet[at].told().await.0, note);
+            let note = ListenerEvent::Note { peer: peer.clone(), number: NOTE_MIN + number, data: number.into() };
+            assert_eq!(replicas[at].told().await.0, note);
         }
     }
-    fleet[0].told_nothing(millis(1_000)).await;
+    replicas[0].told_nothing(millis(1_000)).await;
 }

@@ -1,17 +1,13 @@
-//! Clusters of many replicas in one process, by the transport in memory and under simulated time.
+//! Clusters of many replicas in one process, with the transport in memory and simulated time.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-mod churn;
-mod crowd;
-mod directed;
-mod fleet;
 mod following;
-mod line;
 mod liveness;
+mod lost_entries;
+mod message_counts;
 mod outage;
-mod recovering;
-mod sharing;
-mod sockets;
-mod station;
-mod stream;
+mod reconnecting_clients;
+mod recovery;
+mod rig;
+mod rooms_and_sockets;

@@ -1,4 +1,4 @@
-//! What goes on without Redis, and what is told of it.
+//! Tests what works without Redis, and which requests fail.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use socketioxide_redis_streams::wire::Options;
 use socketioxide_redis_streams::{ClusterError, OutboxError, RequestFailed, Settings};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::fleet::{everyone, packet, start_known};
+use crate::rig::replicas::{everyone, packet, start_known};
 
 const LONG: Duration = Duration::from_secs(30);
 /// What takes no time under a simulated clock.
@@ -24,25 +24,25 @@ fn millis(ms: u64) -> Duration {
 }
 
 #[tokio::test(start_paused = true)]
-async fn open_requests_fail_when_the_link_does_not_come_back() {
+async fn open_requests_fail_if_the_link_does_not_come_back() {
     let redis = Memory::new();
-    let fleet = start_known(&redis, 2, &Settings::default()).await;
-    let open = [(); 3].map(|()| tokio::spawn(fleet[0].ask(&fleet[1], "mute", LONG).answer()));
-    let fetch = fleet[1].namespace.clone();
-    fleet[0].line.set_hung(true);
+    let replicas = start_known(&redis, 2, &Settings::default()).await;
+    let open = [(); 3].map(|()| tokio::spawn(replicas[0].ask(&replicas[1], "mute", LONG).answer()));
+    let fetch = replicas[1].namespace.clone();
+    replicas[0].line.set_hung(true);
     let fetch = tokio::spawn(async move { fetch.fetch_sockets(Options::everyone(), Some(LONG)).await.unwrap() });
     sleep(millis(50)).await;
-    fleet[0].line.set_hung(false);
+    replicas[0].line.set_hung(false);
     redis.stop();
     assert_eq!(timeout(AT_ONCE, fetch).await.expect("what all are asked fails at once").unwrap().missing, 1);
     for request in open {
         assert_eq!(timeout(RECONNECT, request).await.expect("soon").unwrap(), Err(RequestFailed::Lost));
     }
-    let asked = timeout(AT_ONCE, fleet[0].ask(&fleet[1], "ask", LONG).answer()).await;
+    let asked = timeout(AT_ONCE, replicas[0].ask(&replicas[1], "ask", LONG).answer()).await;
     assert_eq!(asked.expect("while it is down"), Err(RequestFailed::Lost));
     redis.start(true);
     let answer = async {
-        while fleet[0].ask(&fleet[1], "ask", LONG).answer().await != Ok(fleet[1].ack()) {
+        while replicas[0].ask(&replicas[1], "ask", LONG).answer().await != Ok(replicas[1].ack()) {
             sleep(millis(10)).await;
         }
     };
@@ -50,79 +50,83 @@ async fn open_requests_fail_when_the_link_does_not_come_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_is_being_served_outlives_a_reconnect() {
+async fn a_served_request_survives_a_reconnect() {
     let redis = Memory::new();
-    let fleet = start_known(&redis, 2, &Settings::default()).await;
+    let replicas = start_known(&redis, 2, &Settings::default()).await;
     for cut in [0, 1] {
-        let request = tokio::spawn(fleet[0].ask(&fleet[1], "slow", LONG).answer());
+        let request = tokio::spawn(replicas[0].ask(&replicas[1], "slow", LONG).answer());
         sleep(millis(100)).await;
-        fleet[cut].line.cut();
+        replicas[cut].line.cut();
         // Shorter than it takes until the other one is taken for dead.
         sleep(millis(30)).await;
-        fleet[cut].line.restore();
-        assert_eq!(request.await.unwrap(), Ok(fleet[1].ack()), "{cut} was cut off");
+        replicas[cut].line.restore();
+        assert_eq!(request.await.unwrap(), Ok(replicas[1].ack()), "{cut} was cut off");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_whose_answer_was_lost_fails_when_the_link_is_back() {
+async fn a_request_with_a_lost_answer_fails_when_the_link_is_back() {
     let redis = Memory::new();
-    let fleet = start_known(&redis, 2, &Settings::default()).await;
-    let request = tokio::spawn(fleet[0].ask(&fleet[1], "slow", LONG).answer());
+    let replicas = start_known(&redis, 2, &Settings::default()).await;
+    let request = tokio::spawn(replicas[0].ask(&replicas[1], "slow", LONG).answer());
     sleep(millis(980)).await;
-    fleet[0].line.cut();
+    replicas[0].line.cut();
     sleep(millis(100)).await;
-    fleet[0].line.restore();
+    replicas[0].line.restore();
     let failed = timeout(millis(100), request).await.expect("soon after it is back").unwrap();
     assert_eq!(failed, Err(RequestFailed::Lost));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_a_peer_never_got_fails_when_the_peer_is_back() {
+async fn a_request_that_never_arrived_fails_when_the_peer_is_back() {
     let redis = Memory::new();
-    let fleet = start_known(&redis, 2, &Settings::default()).await;
-    fleet[1].line.cut();
-    let request = tokio::spawn(fleet[0].ask(&fleet[1], "ask", LONG).answer());
+    let replicas = start_known(&redis, 2, &Settings::default()).await;
+    replicas[1].line.cut();
+    let request = tokio::spawn(replicas[0].ask(&replicas[1], "ask", LONG).answer());
     sleep(millis(30)).await;
-    fleet[1].line.restore();
+    replicas[1].line.restore();
     let failed = timeout(millis(100), request).await.expect("soon after it is back").unwrap();
     assert_eq!(failed, Err(RequestFailed::Lost));
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_missed_messages_only_the_requests_that_they_answered_fail() {
+async fn after_missed_messages_only_requests_with_lost_answers_fail() {
     let redis = Memory::new();
-    let fleet = start_known(&redis, 2, &Settings::default()).await;
-    let open = tokio::spawn(fleet[0].ask(&fleet[1], "slow", LONG).answer());
+    let replicas = start_known(&redis, 2, &Settings::default()).await;
+    let open = tokio::spawn(replicas[0].ask(&replicas[1], "slow", LONG).answer());
     sleep(millis(50)).await;
-    fleet[0].line.lag(1);
-    let missed = fleet[0].ask(&fleet[1], "ask", LONG).answer();
+    replicas[0].line.lag(1);
+    let missed = replicas[0].ask(&replicas[1], "ask", LONG).answer();
     assert_eq!(timeout(AT_ONCE, missed).await.expect("its answer is lost"), Err(RequestFailed::Lost));
-    assert_eq!(open.await.unwrap(), Ok(fleet[1].ack()), "this one is still being served");
-    assert_eq!(fleet[0].ask(&fleet[1], "ask", LONG).answer().await, Ok(fleet[1].ack()));
+    assert_eq!(open.await.unwrap(), Ok(replicas[1].ack()), "this one is still being served");
+    assert_eq!(replicas[0].ask(&replicas[1], "ask", LONG).answer().await, Ok(replicas[1].ack()));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_redis_that_hangs_loses_no_request_that_it_took() {
+async fn a_hanging_redis_loses_no_request_that_it_took() {
     let redis = Memory::new();
-    let fleet = start_known(&redis, 2, &Settings::default()).await;
-    let open = tokio::spawn(fleet[0].ask(&fleet[1], "mute", Duration::from_secs(4)).answer());
+    let replicas = start_known(&redis, 2, &Settings::default()).await;
+    let open = tokio::spawn(replicas[0].ask(&replicas[1], "mute", Duration::from_secs(4)).answer());
     sleep(millis(50)).await;
     redis.hang();
     sleep(Duration::from_secs(2)).await;
     let refused = Instant::now();
-    assert_eq!(fleet[0].ask(&fleet[1], "ask", LONG).answer().await, Err(RequestFailed::Lost), "it is not confirmed");
+    assert_eq!(
+        replicas[0].ask(&replicas[1], "ask", LONG).answer().await,
+        Err(RequestFailed::Lost),
+        "it is not confirmed"
+    );
     assert!(refused.elapsed() < Duration::from_millis(2_100), "{:?}", refused.elapsed());
     redis.resume();
     assert_eq!(open.await.unwrap(), Err(RequestFailed::TimedOut), "it was waited for");
 }
 
 #[tokio::test(start_paused = true)]
-async fn local_sockets_are_served_without_redis() {
+async fn serves_local_sockets_without_redis() {
     let redis = Memory::new();
-    let mut fleet = start_known(&redis, 2, &Settings::default()).await;
+    let mut replicas = start_known(&redis, 2, &Settings::default()).await;
     redis.stop();
-    let alone = &mut fleet[0];
+    let alone = &mut replicas[0];
     alone.broadcast("alone", 1).await;
     assert_eq!(alone.got().await, r#"2["alone",1]"#);
     let acks = alone.adapter.broadcast_with_ack(packet("ask", &[]), everyone(), None).await.unwrap();
@@ -138,18 +142,18 @@ async fn local_sockets_are_served_without_redis() {
     assert!(matches!(alone.adapter.fetch_sockets(everyone()).await, Err(ClusterError::Transport(_))));
     sleep(millis(50)).await;
     redis.start(false);
-    fleet[1].got_nothing().await;
+    replicas[1].got_nothing().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_full_outbox_is_an_error_to_the_caller_and_counted() {
+async fn a_full_outbox_is_reported_to_the_caller_and_counted() {
     let redis = Memory::new();
     let settings = Settings { outbox_messages_max: 4, ..Settings::default() };
-    let mut fleet = start_known(&redis, 2, &settings).await;
+    let mut replicas = start_known(&redis, 2, &settings).await;
     let recorder = PrometheusBuilder::new().build_recorder();
-    fleet[0].line.set_hung(true);
+    replicas[0].line.set_hung(true);
     let send = |number: u64| {
-        let (adapter, packet) = (&fleet[0].adapter, packet("many", &[number.into()]));
+        let (adapter, packet) = (&replicas[0].adapter, packet("many", &[number.into()]));
         metrics::with_local_recorder(&recorder, || adapter.broadcast(packet, everyone()))
     };
     let mut failed = 0;
@@ -162,9 +166,9 @@ async fn a_full_outbox_is_an_error_to_the_caller_and_counted() {
     }
     // The writer holds a batch, or none yet.
     assert!((5..=6).contains(&failed), "{failed}");
-    let asked = fleet[0].namespace.request(
-        fleet[1].cluster.uid(),
-        fleet[1].sockets.sid.as_str(),
+    let asked = replicas[0].namespace.request(
+        replicas[1].cluster.uid(),
+        replicas[1].sockets.sid.as_str(),
         socketioxide_redis_streams::wire::Packet::event("ask", []),
         LONG,
     );
@@ -173,11 +177,11 @@ async fn a_full_outbox_is_an_error_to_the_caller_and_counted() {
     assert!(counted.contains(&format!("adapter_outbox_full_total {failed}")), "{counted}");
     assert!(counted.contains(&format!("adapter_publish_failed_total{{medium=\"stream\"}} {failed}")), "{counted}");
     for number in 0..10 {
-        assert_eq!(fleet[0].got().await, format!(r#"2["many",{number}]"#), "local sockets got all");
+        assert_eq!(replicas[0].got().await, format!(r#"2["many",{number}]"#), "local sockets got all");
     }
-    fleet[0].line.set_hung(false);
+    replicas[0].line.set_hung(false);
     for number in 0..10 - failed {
-        assert_eq!(fleet[1].got().await, format!(r#"2["many",{number}]"#), "what was taken is sent");
+        assert_eq!(replicas[1].got().await, format!(r#"2["many",{number}]"#), "what was taken is sent");
     }
-    fleet[1].got_nothing().await;
+    replicas[1].got_nothing().await;
 }

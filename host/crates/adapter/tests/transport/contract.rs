@@ -1,4 +1,4 @@
-//! Streams, and the end of a connection.
+//! Tests streams, and the end of a connection.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! A Redis that hangs, or whose connections are there but dead.
+//! Tests a Redis that hangs, and connections that are open but dead.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::rig::{
 };
 
 #[tokio::test]
-async fn a_hang_times_out_and_leaves_no_trace() {
+async fn a_hang_times_out_and_has_no_later_effect() {
     let mut rig = OverRedis::new().await;
     rig.options.command_timeout = Duration::from_millis(500);
     let transport = connected(&rig).await;
@@ -40,7 +40,7 @@ async fn a_hang_times_out_and_leaves_no_trace() {
 }
 
 #[tokio::test]
-async fn a_subscription_that_was_not_confirmed_is_made_later() {
+async fn repairs_a_subscription_that_was_not_confirmed() {
     let mut rig = OverRedis::new().await;
     rig.options.command_timeout = Duration::from_millis(100);
     let transport = connected(&rig).await;
@@ -54,7 +54,7 @@ async fn a_subscription_that_was_not_confirmed_is_made_later() {
 }
 
 #[tokio::test]
-async fn a_silence_ends_all_three_connections() {
+async fn gives_up_all_three_connections_after_a_silence() {
     let mut rig = OverRedis::new().await;
     rig.options.command_timeout = Duration::from_millis(300);
     rig.options.silence_max = Duration::from_secs(1);
@@ -77,7 +77,7 @@ async fn a_silence_ends_all_three_connections() {
 }
 
 #[tokio::test]
-async fn a_write_that_hangs_is_given_up() {
+async fn gives_up_a_write_that_hangs() {
     let mut rig = OverRedis::new().await;
     rig.options.command_timeout = Duration::from_millis(300);
     rig.options.silence_max = Duration::from_secs(1);
@@ -94,7 +94,7 @@ async fn a_write_that_hangs_is_given_up() {
 }
 
 #[tokio::test]
-async fn commands_do_not_pile_up() {
+async fn bounds_the_number_of_waiting_commands() {
     let mut rig = OverRedis::new().await;
     rig.options.command_timeout = AT_LAST;
     rig.options.commands_max = 16;

@@ -1,4 +1,4 @@
-//! The server in memory, with simulated time.
+//! Tests the server in memory, with simulated time.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,8 +6,8 @@ use socketioxide_redis_streams::transport::memory::Memory;
 use socketioxide_redis_streams::transport::{EntryId, Received, Transport, TransportError};
 use tokio::time::Instant;
 
+use crate::contract_tests::contract;
 use crate::rig::{Rig, entry, is_disconnected, message, names, received, send, subscribe, subscribers, texts, within};
-use crate::verbs::contract;
 
 struct InMemory(Memory);
 
@@ -45,7 +45,7 @@ async fn a_block_takes_no_real_time_and_ids_follow_the_clock() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cut_concerns_one_connection() {
+async fn a_cut_affects_one_connection() {
     let server = Memory::new();
     let (one, other) = (server.connect(), server.connect());
     subscribe(&one, &["a"]).await;
@@ -77,7 +77,7 @@ async fn a_cut_ends_a_read_that_blocks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_sent_while_the_server_hung_happens_later() {
+async fn requests_to_a_hung_server_take_effect_later() {
     let server = Memory::new();
     let transport = server.connect();
     subscribe(&transport, &["a"]).await;

@@ -1,16 +1,16 @@
-//! A real Redis, as one server and its clients are set up in several ways.
+//! Tests a real Redis with several configurations of server and clients.
 
 use std::{sync::Arc, time::Duration};
 
 use socketioxide_redis_streams::transport::redis::{Redis, RedisOptions};
 use socketioxide_redis_streams::transport::{EntryId, Received, Transport, TransportError};
 
+use crate::contract_tests::contract;
 use crate::redis_server::RedisServer;
 use crate::rig::{
     Rig, connected, entry, is_disconnected, message, names, read, received, send, settled, subscribe, texts, until,
     within,
 };
-use crate::verbs::contract;
 
 pub(crate) struct OverRedis {
     pub(crate) server: RedisServer,
@@ -67,7 +67,7 @@ mod sharded {
 }
 
 #[tokio::test]
-async fn it_starts_while_redis_is_away() {
+async fn starts_while_redis_is_away() {
     let mut rig = OverRedis { server: RedisServer::stopped(&[]), ..OverRedis::new().await };
     let transport = rig.connect();
     assert!(within(transport.send(vec![entry("s", "a")])).await.iter().all(is_disconnected));
@@ -79,7 +79,7 @@ async fn it_starts_while_redis_is_away() {
 }
 
 #[tokio::test]
-async fn a_burst_arrives_whole() {
+async fn delivers_a_whole_burst() {
     let mut rig = OverRedis::new().await;
     rig.options.subscription_messages_max = 32_768;
     let [one, other] = [connected(&rig).await, connected(&rig).await];
@@ -138,7 +138,7 @@ async fn a_refused_subscription_is_an_error_and_is_forgotten() {
 }
 
 #[tokio::test]
-async fn a_unix_socket_will_do() {
+async fn connects_to_a_unix_socket() {
     let rig = OverRedis::new().await;
     for scheme in ["unix", "redis+unix"] {
         let transport = rig.redis(&format!("{scheme}://{}", rig.server.socket()));
@@ -171,7 +171,7 @@ async fn a_password_is_used_and_never_shown() {
 }
 
 #[tokio::test]
-async fn tls_is_spoken() {
+async fn connects_with_tls() {
     let rig = OverRedis::new().await;
     // This server cannot; what matters is that the client is built and tries.
     let transport = rig.redis(&rig.server.url().replace("redis://", "rediss://"));

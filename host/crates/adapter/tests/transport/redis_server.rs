@@ -1,4 +1,4 @@
-//! A real `redis-server` on a free port.
+//! Runs a real `redis-server` on a free port.
 
 use std::{path::PathBuf, process::Stdio, sync::atomic::AtomicU32, sync::atomic::Ordering};
 

@@ -1,4 +1,4 @@
-//! What a test of the contract needs of a transport and its server.
+//! Offers what a test of the contract needs of a transport and its server.
 
 use std::{future::Future, sync::Arc, time::Duration};
 

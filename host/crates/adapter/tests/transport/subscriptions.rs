@@ -1,4 +1,4 @@
-//! PUB/SUB.
+//! Tests subscriptions and published messages.
 
 use socketioxide_redis_streams::transport::Received;
 

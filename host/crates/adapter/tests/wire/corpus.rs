@@ -1,4 +1,4 @@
-//! The corpus' files.
+//! Reads the files of the corpus.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What each recorded message says: what the capture script asked Node to send.
+//! The expected content of each recorded message: what the capture script asked Node to send.
 
 use socketioxide_redis_streams::wire::{
     Answer, Body, Broadcast, ClientCount, DisconnectSockets, EMITTER_UID, FetchSockets, FetchSocketsResponse, Flags,

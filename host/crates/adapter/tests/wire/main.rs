@@ -1,4 +1,4 @@
-//! The codec against messages of Node's own adapter (`tests/corpus`), against made-up ones, and against broken ones.
+//! Tests the codec with messages of Node's own adapter (`tests/corpus`), with random messages, and with broken ones.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 

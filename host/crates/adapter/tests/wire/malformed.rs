@@ -1,4 +1,4 @@
-//! What is wrong is named, and an unknown type is not wrong.
+//! Tests that errors name what is wrong, and that an unknown type is no error.
 
 use socketioxide_redis_streams::wire::stream::Entry;
 use socketioxide_redis_streams::wire::{Body, DecodeError, EncodeError, Limits, Message, Other, Value, pubsub};
@@ -12,7 +12,7 @@ fn entry(kind: &str, data: &str) -> Result<Message, DecodeError> {
 }
 
 #[test]
-fn errors_name_what_is_wrong() {
+fn errors_name_the_wrong_field() {
     let everyone = r#""opts":{"rooms":[]}"#;
     let cases = [
         ("three", "{}".into(), "type is not a 32-bit number"),
@@ -54,7 +54,7 @@ fn an_entry_needs_its_three_fields() {
 }
 
 #[test]
-fn an_unknown_type_is_no_error() {
+fn decodes_an_unknown_type() {
     let other = |number, data| Body::Other(Other { number, data });
     assert_eq!(entry("14", "").unwrap().body, other(14, Value::Nil));
     assert_eq!(entry("0", r#"{"a":1}"#).unwrap().body, other(0, map([("a", 1.into())])));
@@ -67,7 +67,7 @@ fn an_unknown_type_is_no_error() {
 }
 
 #[test]
-fn what_javascript_leaves_out_may_be_left_out() {
+fn accepts_missing_optional_fields() {
     let Body::Broadcast(broadcast) =
         entry("3", r#"{"packet":{"type":2,"data":["a"]},"opts":{"rooms":[7]}}"#).unwrap().body
     else {
@@ -80,7 +80,7 @@ fn what_javascript_leaves_out_may_be_left_out() {
 }
 
 #[test]
-fn of_two_fields_with_one_name_the_last_counts() {
+fn the_last_of_two_fields_with_one_name_counts() {
     let message = entry("11", r#"{"clientCount":1,"requestId":"1","clientCount":2,"requestId":"2"}"#).unwrap();
     assert_eq!(message.body.answers(), Some("2"));
     let Body::BroadcastClientCount(count) = message.body else { panic!("no count") };
@@ -88,7 +88,7 @@ fn of_two_fields_with_one_name_the_last_counts() {
 }
 
 #[test]
-fn lengths_are_bounded() {
+fn bounds_all_lengths() {
     let limits = Limits { message_bytes_max: 60, name_bytes_max: 3, rooms_max: 2, sockets_max: 1 };
     let decode = |kind: &str, data: &str| {
         Entry::from_fields([("uid", "1"), ("nsp", "/"), ("type", kind), ("data", data)], &limits)?.decode(&limits)
@@ -105,7 +105,7 @@ fn lengths_are_bounded() {
 }
 
 #[test]
-fn what_readers_would_refuse_is_not_written() {
+fn does_not_write_what_readers_refuse() {
     let limits = Limits { message_bytes_max: 60, ..Limits::default() };
     let nested = (0..200).fold(Value::Nil, |inner, _| Value::Array(vec![inner]));
     for (data, too_deep) in [(Value::Binary(vec![0; 61]), false), (nested, true)] {

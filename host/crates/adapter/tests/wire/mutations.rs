@@ -1,5 +1,5 @@
-//! Broken messages: every truncation and every flipped bit of the corpus, and random damage. Nothing panics or takes
-//! long, and whatever is still understood can be written, and says the same when it is read again.
+//! Tests broken messages: every truncation and every flipped bit of the corpus, and random damage. Nothing may panic or take long.
+//! Whatever is still decoded can be encoded, and decodes to the same message again.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::corpus::{self, Recorded};
 const DECODE_TIME_MAX: Duration = Duration::from_secs(1);
 
 #[test]
-fn every_truncation_is_survived() {
+fn survives_every_truncation() {
     for sample in samples() {
         for len in 0..sample.bytes().len() {
             sample.try_with(&sample.bytes()[..len]);
@@ -22,7 +22,7 @@ fn every_truncation_is_survived() {
 }
 
 #[test]
-fn every_flipped_bit_is_survived() {
+fn survives_every_flipped_bit() {
     let mut understood = 0;
     for sample in samples() {
         let mut bytes = sample.bytes().to_vec();
@@ -36,7 +36,7 @@ fn every_flipped_bit_is_survived() {
 }
 
 #[test]
-fn random_damage_is_survived() {
+fn survives_random_damage() {
     let samples = samples();
     let mut rng = Rng::with_seed(7);
     for _ in 0..50_000 {

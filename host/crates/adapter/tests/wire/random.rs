@@ -1,4 +1,4 @@
-//! Made-up messages of every type survive both media.
+//! Tests that random messages of every type survive both media.
 
 use fastrand::Rng;
 use socketioxide_redis_streams::wire::stream::Entry;

@@ -1,4 +1,4 @@
-//! Every recorded message says what Node was asked to send, and what is written for it are Node's own bytes.
+//! Tests that every recorded message decodes to what Node was asked to send, and that encoding gives Node's own bytes.
 
 use socketioxide_redis_streams::wire::stream::Entry;
 use socketioxide_redis_streams::wire::{
@@ -16,7 +16,7 @@ const FETCH: &str = "fetch-sockets-2";
 const NOT_CANONICAL: [&str; 3] = ["broadcast-lone-surrogate-binary", "broadcast-lone-surrogate", "emitter-broadcast"];
 
 #[test]
-fn every_message_says_what_node_was_asked_to_send() {
+fn decodes_every_message_as_node_sent_it() {
     let (ids, all) = (ids(), corpus::all());
     for (name, recorded) in all.iter().filter(|(name, _)| name != FETCH) {
         let expected = expected::message(name, &ids).unwrap_or_else(|| panic!("{name} has no expectation"));
@@ -25,7 +25,7 @@ fn every_message_says_what_node_was_asked_to_send() {
 }
 
 #[test]
-fn what_is_written_are_nodes_bytes() {
+fn writes_the_same_bytes_as_node() {
     let mut different = Vec::new();
     for (name, recorded) in corpus::all() {
         let message = recorded.decode().unwrap();
@@ -50,7 +50,7 @@ fn what_is_written_are_nodes_bytes() {
 }
 
 #[test]
-fn a_fetch_tells_ids_handshakes_rooms_and_data() {
+fn decodes_ids_handshakes_rooms_and_data_of_a_fetch() {
     let [far, far2] = fetched();
     assert_eq!(far.rooms, [far.id.clone(), "r1".into()]);
     assert_eq!(far2.rooms, std::slice::from_ref(&far2.id));

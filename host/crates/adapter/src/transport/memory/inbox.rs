@@ -1,18 +1,18 @@
-//! What waits for one connection to receive it.
+//! Queues the events that one connection has not received yet.
 
 use std::collections::VecDeque;
 
-use crate::transport::Received;
+use crate::transport::types::Received;
 
-/// How many messages wait; then the oldest are dropped. The default of a real Redis's connection too.
+/// How many messages wait before the oldest are dropped. A connection to a real Redis has the same default.
 pub(super) const MESSAGES_MAX: usize = 16_384;
 
-/// In order. Bounded: of links that come and go unseen only the end is kept.
+/// The queue, in order. It is bounded: if the connection was lost and restored several times unseen, only the last state is kept.
 #[derive(Default)]
 pub(super) struct Inbox {
     queue: VecDeque<Received>,
     messages: usize,
-    /// So many messages are still to be dropped, of so many.
+    /// How many messages must still be dropped, and how many in all.
     lag: Option<(u64, u64)>,
 }
 
@@ -38,7 +38,7 @@ impl Inbox {
 
     pub(super) fn interrupted(&mut self) {
         match self.queue.back() {
-            // Neither was seen.
+            // The connection saw neither event.
             Some(Received::Restored) => drop(self.queue.pop_back()),
             _ => self.queue.push_back(Received::Interrupted),
         }
@@ -54,7 +54,7 @@ impl Inbox {
         Some(next)
     }
 
-    /// Puts `Missed` where the oldest message was.
+    /// Replaces the oldest message by `Missed`.
     fn drop_oldest(&mut self) {
         let Some(at) = self.queue.iter().position(|one| matches!(one, Received::Message { .. })) else { return };
         self.messages -= 1;
@@ -69,52 +69,4 @@ impl Inbox {
 }
 
 #[cfg(test)]
-mod tests {
-    use bytes::Bytes;
-
-    use super::*;
-
-    fn message(number: usize) -> Received {
-        Received::Message { channel: "c".to_owned(), payload: Bytes::from(number.to_string()) }
-    }
-
-    fn fill(inbox: &mut Inbox, numbers: std::ops::Range<usize>) {
-        numbers.for_each(|number| inbox.message("c".to_owned(), number.to_string().into()));
-    }
-
-    #[test]
-    fn the_oldest_messages_go_when_it_is_full() {
-        let mut inbox = Inbox::default();
-        inbox.restored();
-        fill(&mut inbox, 0..MESSAGES_MAX + 3);
-        assert_eq!(inbox.queue.len(), MESSAGES_MAX + 2);
-        assert_eq!([inbox.next(), inbox.next()], [Some(Received::Restored), Some(Received::Missed(3))]);
-        assert_eq!(inbox.next(), Some(message(3)));
-    }
-
-    #[test]
-    fn a_lag_is_told_once() {
-        let mut inbox = Inbox::default();
-        inbox.lag(2);
-        fill(&mut inbox, 0..4);
-        let all: Vec<_> = std::iter::from_fn(|| inbox.next()).collect();
-        assert_eq!(all, [Received::Missed(2), message(2), message(3)]);
-    }
-
-    #[test]
-    fn a_link_that_flaps_unseen_takes_no_room() {
-        let mut inbox = Inbox::default();
-        inbox.restored();
-        for _ in 0..100 {
-            inbox.interrupted();
-            inbox.restored();
-        }
-        assert_eq!([inbox.next(), inbox.next()], [Some(Received::Restored), None]);
-        for _ in 0..100 {
-            inbox.interrupted();
-            inbox.restored();
-        }
-        let all: Vec<_> = std::iter::from_fn(|| inbox.next()).collect();
-        assert_eq!(all, [Received::Interrupted, Received::Restored]);
-    }
-}
+mod tests;

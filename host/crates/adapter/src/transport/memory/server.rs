@@ -1,42 +1,43 @@
-//! The server's state, and what its connections do to it.
+//! The state of the server, and the requests of its connections.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex},
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use super::ConnectionId;
 use super::inbox::Inbox;
 use super::stream::Stream;
-use crate::lock::lock;
-use crate::transport::{Outgoing, Received, TransportError};
+use crate::transport::types::{Outgoing, Received, TransportError};
 
 /// When the first server was made, in milliseconds since 1970: the ids of entries look like real ones.
 const EPOCH_MS: u64 = 1_700_000_000_000;
 /// How many requests a hung server holds. More are not taken.
 const HELD_MAX: usize = 4096;
 
+/// Identifies a connection to a [`Memory`](super::Memory).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId(u64);
+
 pub(super) struct Server {
-    state: Mutex<State>,
-    /// Told when a wait may be over.
+    state: Mutex<ServerState>,
+    /// Changes whenever a wait may be over.
     changes: watch::Sender<()>,
 }
 
 impl Default for Server {
     fn default() -> Self {
-        Server { state: Mutex::new(State::new(Instant::now())), changes: watch::Sender::new(()) }
+        Server { state: Mutex::new(ServerState::new(Instant::now())), changes: watch::Sender::new(()) }
     }
 }
 
 impl Server {
-    pub(super) fn look<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
-        look(&mut lock(&self.state))
+    pub(super) fn look<T>(&self, look: impl FnOnce(&mut ServerState) -> T) -> T {
+        look(&mut self.state.lock())
     }
 
-    pub(super) fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut ServerState) -> T) -> T {
         let result = self.look(change);
         self.changes.send_replace(());
         result
@@ -47,90 +48,90 @@ impl Server {
     }
 }
 
-pub(super) struct State {
+pub(super) struct ServerState {
     pub(super) is_hung: bool,
     pub(super) streams: BTreeMap<String, Stream>,
     pub(super) delivered: BTreeMap<String, u64>,
     is_running: bool,
     made: Instant,
-    peers: BTreeMap<ConnectionId, Peer>,
-    peers_ever: u64,
-    /// What was sent while it hangs.
-    held: Vec<Request>,
+    clients: BTreeMap<ConnectionId, Client>,
+    connections_made: u64,
+    /// The requests that were sent while it hangs.
+    held: Vec<ServerRequest>,
 }
 
-/// What a connection asks for, and what takes effect even if its answer is not awaited.
-pub(super) enum Request {
+/// A request of a connection. It takes effect even if its answer is not awaited.
+pub(super) enum ServerRequest {
     Send(Vec<Outgoing>),
     Subscribe(ConnectionId, Vec<String>),
     Unsubscribe(ConnectionId, Vec<String>),
 }
 
-/// The server's side of a connection, and its inbox.
+/// The server's side of a connection.
 #[derive(Default)]
-struct Peer {
+struct Client {
     inbox: Inbox,
     is_news: Arc<Notify>,
     is_cut: bool,
-    /// What it wants, for good.
+    /// The channels that it wants on every connection.
     wanted: BTreeSet<String>,
-    /// What it is subscribed to on this connection.
+    /// The channels that it is subscribed to now.
     subscribed: BTreeSet<String>,
 }
 
-impl State {
-    fn new(made: Instant) -> State {
-        State {
+impl ServerState {
+    fn new(made: Instant) -> ServerState {
+        ServerState {
             is_hung: false,
             streams: BTreeMap::new(),
             delivered: BTreeMap::new(),
             is_running: true,
             made,
-            peers: BTreeMap::new(),
-            peers_ever: 0,
+            clients: BTreeMap::new(),
+            connections_made: 0,
             held: Vec::new(),
         }
     }
 
     pub(super) fn connect(&mut self) -> (ConnectionId, Arc<Notify>) {
-        let id = ConnectionId(self.peers_ever);
-        self.peers_ever += 1;
-        let mut peer = Peer::default();
+        let id = ConnectionId(self.connections_made);
+        self.connections_made += 1;
+        let mut client = Client::default();
         if self.is_running {
-            peer.up();
+            client.up();
         }
-        let is_news = peer.is_news.clone();
-        self.peers.insert(id, peer);
+        let is_news = client.is_news.clone();
+        self.clients.insert(id, client);
         (id, is_news)
     }
 
     pub(super) fn close(&mut self, id: ConnectionId) {
-        if let Some(peer) = self.peers.remove(&id) {
-            peer.is_news.notify_one();
+        if let Some(client) = self.clients.remove(&id) {
+            client.is_news.notify_one();
         }
     }
 
-    /// Whether a connection is there.
+    /// Fails if a connection is closed or cut.
     pub(super) fn check(&self, id: ConnectionId) -> Result<(), TransportError> {
-        match self.peers.get(&id) {
+        match self.clients.get(&id) {
             None => Err(TransportError::Closed),
-            Some(peer) if peer.is_cut => Err(TransportError::Disconnected("it is cut".to_owned())),
+            Some(client) if client.is_cut => Err(TransportError::Disconnected("it is cut".to_owned())),
             Some(_) if !self.is_running => Err(TransportError::Disconnected("the server is stopped".to_owned())),
             Some(_) => Ok(()),
         }
     }
 
     pub(super) fn set_cut(&mut self, id: ConnectionId, is_cut: bool) {
-        let Some(peer) = self.peers.get_mut(&id) else { return };
-        if std::mem::replace(&mut peer.is_cut, is_cut) != is_cut && self.is_running {
-            if is_cut { peer.down() } else { peer.up() }
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        if std::mem::replace(&mut client.is_cut, is_cut) != is_cut && self.is_running {
+            if is_cut { client.down() } else { client.up() }
         }
     }
 
     pub(super) fn stop(&mut self) {
         self.held.clear();
         if std::mem::replace(&mut self.is_running, false) {
-            self.peers.values_mut().filter(|peer| !peer.is_cut).for_each(Peer::down);
+            self.clients.values_mut().filter(|client| !client.is_cut).for_each(Client::down);
         }
     }
 
@@ -142,7 +143,7 @@ impl State {
         if empty {
             self.streams.clear();
         }
-        self.peers.values_mut().filter(|peer| !peer.is_cut).for_each(Peer::up);
+        self.clients.values_mut().filter(|client| !client.is_cut).for_each(Client::up);
     }
 
     pub(super) fn resume(&mut self) {
@@ -153,13 +154,13 @@ impl State {
     }
 
     pub(super) fn lag(&mut self, id: ConnectionId, messages: u64) {
-        if let Some(peer) = self.peers.get_mut(&id) {
-            peer.inbox.lag(messages);
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.inbox.lag(messages);
         }
     }
 
-    /// Carries a request out, or holds it while the server hangs.
-    pub(super) fn take(&mut self, request: Request) -> Result<(), TransportError> {
+    /// Carries out a request, or holds it while the server hangs.
+    pub(super) fn take(&mut self, request: ServerRequest) -> Result<(), TransportError> {
         if !self.is_hung {
             self.carry_out(request);
         } else if self.held.len() < HELD_MAX {
@@ -170,36 +171,36 @@ impl State {
         Ok(())
     }
 
-    /// Wanted for good, whether or not the connection is there.
+    /// Sets which channels a connection wants, whether or not it is up.
     pub(super) fn want(&mut self, id: ConnectionId, channels: &[String], is_wanted: bool) {
-        let Some(peer) = self.peers.get_mut(&id) else { return };
+        let Some(client) = self.clients.get_mut(&id) else { return };
         match is_wanted {
-            true => peer.wanted.extend(channels.iter().cloned()),
-            false => peer.wanted.retain(|channel| !channels.contains(channel)),
+            true => client.wanted.extend(channels.iter().cloned()),
+            false => client.wanted.retain(|channel| !channels.contains(channel)),
         }
     }
 
     pub(super) fn subscribers(&self, channel: &str) -> u64 {
-        self.peers.values().filter(|peer| peer.subscribed.contains(channel)).count() as u64
+        self.clients.values().filter(|client| client.subscribed.contains(channel)).count() as u64
     }
 
-    /// The next thing that a connection receives; an error if it is closed.
+    /// The next event of a connection. Fails if it is closed.
     pub(super) fn receive(&mut self, id: ConnectionId) -> Result<Option<Received>, TransportError> {
-        self.peers.get_mut(&id).map(|peer| peer.inbox.next()).ok_or(TransportError::Closed)
+        self.clients.get_mut(&id).map(|client| client.inbox.next()).ok_or(TransportError::Closed)
     }
 
-    fn carry_out(&mut self, request: Request) {
+    fn carry_out(&mut self, request: ServerRequest) {
         match request {
-            Request::Send(batch) => batch.into_iter().for_each(|outgoing| self.send(outgoing)),
-            Request::Subscribe(id, channels) => {
-                // Held while it was up, and cut since.
-                if let Some(peer) = self.peers.get_mut(&id).filter(|peer| !peer.is_cut) {
-                    peer.subscribed.extend(channels);
+            ServerRequest::Send(batch) => batch.into_iter().for_each(|outgoing| self.send(outgoing)),
+            ServerRequest::Subscribe(id, channels) => {
+                // The connection may have been cut while the request was held.
+                if let Some(client) = self.clients.get_mut(&id).filter(|client| !client.is_cut) {
+                    client.subscribed.extend(channels);
                 }
             }
-            Request::Unsubscribe(id, channels) => {
-                if let Some(peer) = self.peers.get_mut(&id) {
-                    peer.subscribed.retain(|channel| !channels.contains(channel));
+            ServerRequest::Unsubscribe(id, channels) => {
+                if let Some(client) = self.clients.get_mut(&id) {
+                    client.subscribed.retain(|channel| !channels.contains(channel));
                 }
             }
         }
@@ -213,9 +214,9 @@ impl State {
                 self.streams.entry(stream.to_string()).or_default().append(now_ms, fields, len_max);
             }
             Outgoing::Publish { channel, payload } => {
-                for peer in self.peers.values_mut().filter(|peer| peer.subscribed.contains(&*channel)) {
-                    peer.inbox.message(channel.to_string(), payload.clone());
-                    peer.is_news.notify_one();
+                for client in self.clients.values_mut().filter(|client| client.subscribed.contains(&*channel)) {
+                    client.inbox.message(channel.to_string(), payload.clone());
+                    client.is_news.notify_one();
                     *self.delivered.entry(channel.to_string()).or_default() += 1;
                 }
             }
@@ -223,7 +224,7 @@ impl State {
     }
 }
 
-impl Peer {
+impl Client {
     fn up(&mut self) {
         self.subscribed.clone_from(&self.wanted);
         self.inbox.restored();

@@ -1,8 +1,8 @@
-//! A stream.
+//! A stream in memory.
 
 use std::collections::VecDeque;
 
-use crate::transport::{EntryId, Extent, StreamEntry};
+use crate::transport::types::{EntryId, Extent, StreamEntry};
 
 #[derive(Default)]
 pub(super) struct Stream {
@@ -12,7 +12,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// Adds an entry, and trims to exactly `len_max`. Ids grow also if the clock does not.
+    /// Adds an entry, and trims to exactly `len_max` entries. Ids grow even if the clock does not.
     pub(super) fn append(&mut self, now_ms: u64, fields: Vec<(&'static str, String)>, len_max: u64) {
         self.last = match self.last {
             EntryId { ms, .. } if now_ms > ms => EntryId { ms: now_ms, seq: 0 },

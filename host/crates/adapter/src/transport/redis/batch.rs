@@ -1,4 +1,4 @@
-//! Sends a batch.
+//! Sends a batch of commands over the writing connection.
 
 use std::{future::poll_fn, pin::Pin, task::Poll};
 
@@ -8,30 +8,34 @@ use fred::interfaces::{PubsubInterface, StreamsInterface};
 use fred::types::Value;
 use fred::types::streams::{XCapKind, XCapTrim};
 
-use super::link::{Link, Live};
+use super::connection::{Connection, LiveConnection};
 use super::options::RedisOptions;
 use super::reply;
-use crate::transport::{Outgoing, TransportError};
+use crate::transport::types::{Outgoing, TransportError};
 
 /// How many commands of a batch are in flight at once.
 const IN_FLIGHT_MAX: usize = 1024;
 
 /// How batches are sent.
-pub(super) struct Mode {
+pub(super) struct SendMode {
     pub(super) is_sharded: bool,
     in_flight_max: usize,
 }
 
-impl Mode {
-    pub(super) fn new(options: &RedisOptions) -> Mode {
-        // Half of the queue, so that a batch alone does not fill it.
-        Mode { is_sharded: options.sharded, in_flight_max: (options.commands_max / 2).clamp(1, IN_FLIGHT_MAX) }
+impl SendMode {
+    pub(super) fn new(options: &RedisOptions) -> SendMode {
+        // Half of the queue, so that one batch does not fill it.
+        SendMode { is_sharded: options.sharded, in_flight_max: (options.commands_max / 2).clamp(1, IN_FLIGHT_MAX) }
     }
 }
 
-/// Sends all in order, and gives one result for each. What is left of a long batch when Redis does not answer is not sent.
-pub(super) async fn send(link: &Link, mode: &Mode, batch: Vec<Outgoing>) -> Vec<Result<(), TransportError>> {
-    let mut live = match link.live() {
+/// Sends all commands in order, and returns one result for each. If Redis does not answer, the rest of a long batch is not sent.
+pub(super) async fn send(
+    connection: &Connection,
+    mode: &SendMode,
+    batch: Vec<Outgoing>,
+) -> Vec<Result<(), TransportError>> {
+    let mut live = match connection.live() {
         Ok(live) => live,
         Err(error) => return vec![Err(error); batch.len()],
     };
@@ -41,31 +45,31 @@ pub(super) async fn send(link: &Link, mode: &Mode, batch: Vec<Outgoing>) -> Vec<
     while results.len() < total {
         let client = live.client.clone();
         let some = batch.by_ref().take(mode.in_flight_max).map(|one| command(&client, mode.is_sharded, one)).collect();
-        results.extend(in_one_go(&mut live, some).await);
+        results.extend(send_together(&mut live, some).await);
         if let Some(Err(broken @ (TransportError::Timeout | TransportError::Disconnected(_)))) = results.last() {
             let broken = broken.clone();
             results.resize(total, Err(broken));
         }
     }
     if results.iter().any(is_demoted) {
-        link.doubt();
+        connection.renew();
     }
     results
 }
 
-/// After a failover the old master lives on as a replica: a new connection finds the new one.
+/// After a failover the old master continues as a replica. A new connection finds the new master.
 fn is_demoted(result: &Result<(), TransportError>) -> bool {
     matches!(result, Err(TransportError::Refused(why)) if why.starts_with("READONLY"))
 }
 
 type Command<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
 
-/// Hands all commands over before the first answer is awaited. Fred writes what waits in its queue at once; its own
-/// pipelines it flushes command by command, one system call for each.
-async fn in_one_go(live: &mut Live, mut commands: Vec<Command<'_>>) -> Vec<Result<(), TransportError>> {
+/// Gives all commands to fred before it waits for the first answer. Fred then writes its whole queue at once. It flushes its own
+/// pipelines command by command, with one system call for each.
+async fn send_together(live: &mut LiveConnection, mut commands: Vec<Command<'_>>) -> Vec<Result<(), TransportError>> {
     let mut results = Vec::with_capacity(commands.len());
     poll_fn(|context| {
-        // The first poll hands a command over.
+        // The first poll gives the command to fred.
         results.extend(commands.iter_mut().map(|command| match command.as_mut().poll(context) {
             Poll::Ready(result) => Some(result),
             Poll::Pending => None,

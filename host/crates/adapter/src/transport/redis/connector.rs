@@ -1,4 +1,4 @@
-//! What makes the clients of the three connections.
+//! Makes the fred clients of the three connections.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use fred::types::config::{Config, ConnectionConfig, PerformanceConfig, ServerCon
 
 use super::options::RedisOptions;
 
-/// Fred tells of a failed attempt twice: the second time must not be taken for the next attempt's.
+/// Fred reports a failed attempt twice. The second report must not be taken for that of the next attempt.
 const RECONNECT_DELAY_MIN: Duration = Duration::from_millis(10);
 
 /// What a connection is for.
@@ -18,7 +18,7 @@ pub(super) enum Role {
     Subscriber,
 }
 
-/// Makes clients that are not connected yet. It holds the password: it has no `Debug`.
+/// Makes clients that are not connected yet. It has no `Debug`, because it holds the password.
 pub(super) struct Connector {
     config: Config,
     connection: ConnectionConfig,
@@ -52,7 +52,7 @@ impl Connector {
         Connector { config, connection, options }
     }
 
-    /// Without a reconnect policy: a client lives as long as its connection.
+    /// A client without a reconnect policy: it lives as long as its connection.
     pub(super) fn client(&self, role: Role) -> Client {
         let performance = PerformanceConfig {
             default_command_timeout: self.options.command_timeout,
@@ -74,7 +74,7 @@ impl Connector {
     }
 }
 
-/// Zero means "without a bound" to fred.
+/// Fred takes zero for "no limit".
 fn at_least_a_millisecond(time: Duration) -> Duration {
     time.max(Duration::from_millis(1))
 }

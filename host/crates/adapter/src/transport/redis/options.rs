@@ -1,26 +1,26 @@
-//! How the connections behave.
+//! The options of the connections.
 
 use std::time::Duration;
 
-/// How [`Redis`](super::Redis) behaves. A zero means the least that there is, never "without a bound".
+/// The options of [`Redis`](super::Redis). Zero means the smallest possible value, never "no limit".
 #[derive(Debug, Clone)]
 pub struct RedisOptions {
-    /// Channels are sharded ones: SSUBSCRIBE, SPUBLISH and SHARDNUMSUB (Redis 7). All replicas of a cluster must agree,
-    /// Node's among them (`useShardedPubSub`).
+    /// Uses sharded channels: SSUBSCRIBE, SPUBLISH and SHARDNUMSUB (Redis 7). All servers of a cluster must use the same value, also
+    /// those on Node (`useShardedPubSub`).
     pub sharded: bool,
-    /// How long a command waits for its answer. A blocking read waits for so long after its block.
+    /// How long a command waits for its answer. A blocking read waits so long after its block.
     pub command_timeout: Duration,
-    /// How long a connection may take to be made, TLS included. Logging in has a `command_timeout` more.
+    /// How long connecting may take, with TLS. The login may take one `command_timeout` more.
     pub connect_timeout: Duration,
-    /// The pause between two attempts to connect. Up to a quarter is added by chance, so that replicas spread.
+    /// The pause between two attempts to connect. Up to a quarter is added at random, so that replicas do not connect all at once.
     pub reconnect_delay: Duration,
-    /// A connection on which nothing was answered for so long is given up, and a new one is made. Longer than the hangs
-    /// that are to be waited out.
+    /// A connection that was silent for so long is given up, and a new one is made. It must be longer than the hangs that should be
+    /// waited out.
     pub silence_max: Duration,
-    /// How many messages wait for [`receive`](crate::transport::Transport::receive) before the oldest are dropped. Some
-    /// 700 bytes of memory each, used or not.
+    /// How many messages wait for [`receive`](crate::transport::Transport::receive) before the oldest are dropped. Each takes about 700
+    /// bytes of memory, used or not.
     pub subscription_messages_max: usize,
-    /// How many commands wait to be written to a connection. More are refused as [`Timeout`].
+    /// How many commands wait to be written to a connection. More fail with [`Timeout`].
     ///
     /// [`Timeout`]: crate::transport::TransportError::Timeout
     pub commands_max: usize,

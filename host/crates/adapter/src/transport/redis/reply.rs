@@ -1,18 +1,18 @@
-//! What Redis answers, made sense of. Nothing in it is taken for granted.
+//! Converts the replies of Redis, and checks everything in them.
 
 use bytes::Bytes;
 use fred::error::{Error, ErrorKind};
 use fred::types::Value;
 
-use crate::transport::{EntryId, Extent, StreamEntry, TransportError};
+use crate::transport::types::{EntryId, Extent, StreamEntry, TransportError};
 
-/// What an error of fred's means. None of them quotes an argument of a command.
+/// Converts an error of fred. No error quotes an argument of a command.
 pub(super) fn error(error: Error) -> TransportError {
     let details = error.details().to_owned();
     match error.kind() {
         ErrorKind::Timeout | ErrorKind::Backpressure => TransportError::Timeout,
         ErrorKind::Parse | ErrorKind::Protocol | ErrorKind::NotFound => TransportError::Reply(details),
-        // What Redis itself says starts with a code: ERR, NOPERM, READONLY.
+        // An error of Redis itself starts with a code: ERR, NOPERM, READONLY.
         _ if is_code(details.split(' ').next().unwrap_or_default()) => TransportError::Refused(details),
         _ => TransportError::Disconnected(details),
     }
@@ -22,7 +22,7 @@ fn is_code(word: &str) -> bool {
     word.len() >= 3 && word.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
-/// Of XREAD of one stream: null if nothing came.
+/// The reply to XREAD of one stream: null if nothing came.
 pub(super) fn entries(reply: Value) -> Result<Vec<StreamEntry>, TransportError> {
     let streams = match reply {
         Value::Null => return Ok(Vec::new()),
@@ -36,7 +36,7 @@ pub(super) fn entries(reply: Value) -> Result<Vec<StreamEntry>, TransportError> 
     Ok(all)
 }
 
-/// Of XRANGE or XREVRANGE.
+/// The reply to XRANGE or XREVRANGE.
 pub(super) fn entries_of_one(reply: Value) -> Result<Vec<StreamEntry>, TransportError> {
     array(reply, "entries")?.into_iter().map(entry).collect()
 }
@@ -45,7 +45,7 @@ fn entry(reply: Value) -> Result<StreamEntry, TransportError> {
     let [id, fields] = exactly(reply, "an entry")?;
     let id = text(&id)?.parse()?;
     let fields = match fields {
-        // One that was deleted.
+        // A deleted entry.
         Value::Null => Vec::new(),
         fields => pairs(array(fields, "fields")?)?
             .into_iter()
@@ -55,7 +55,7 @@ fn entry(reply: Value) -> Result<StreamEntry, TransportError> {
     Ok(StreamEntry { id, fields })
 }
 
-/// Of XINFO STREAM.
+/// The reply to XINFO STREAM.
 pub(super) fn extent(reply: Value) -> Result<Extent, TransportError> {
     let (mut last, mut added, mut len) = (None, None, None);
     for (key, value) in pairs(array(reply, "the state of a stream")?)? {
@@ -72,7 +72,7 @@ pub(super) fn extent(reply: Value) -> Result<Extent, TransportError> {
     }
 }
 
-/// Of PUBSUB NUMSUB and SHARDNUMSUB.
+/// The reply to PUBSUB NUMSUB or SHARDNUMSUB.
 pub(super) fn counts(reply: Value, channels: &[String]) -> Result<Vec<u64>, TransportError> {
     let pairs = pairs(array(reply, "the subscribers of channels")?)?;
     if pairs.len() != channels.len() {
@@ -85,7 +85,7 @@ pub(super) fn counts(reply: Value, channels: &[String]) -> Result<Vec<u64>, Tran
     counted.collect()
 }
 
-/// Of PING with a text: the text, or on a subscribed connection of RESP2 an array that ends with it.
+/// Whether this is the reply to PING with a text. It is the text, or an array that ends with it on a subscribed RESP2 connection.
 pub(super) fn is_pong(reply: Value, asked: &str) -> bool {
     let pong = match reply {
         Value::Array(mut pong) => pong.pop().unwrap_or(Value::Null),
@@ -94,7 +94,7 @@ pub(super) fn is_pong(reply: Value, asked: &str) -> bool {
     bytes(pong).is_ok_and(|pong| pong == asked.as_bytes())
 }
 
-/// A string without a copy.
+/// A string, without copying it.
 pub(super) fn bytes(value: Value) -> Result<Bytes, TransportError> {
     match value {
         Value::String(text) => Ok(text.into_inner()),

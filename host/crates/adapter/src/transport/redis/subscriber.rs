@@ -1,4 +1,4 @@
-//! The connection that is subscribed.
+//! The connection that is subscribed, and its subscriptions.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,57 +6,57 @@ use fred::interfaces::EventInterface;
 use tokio::sync::{Mutex, MutexGuard, Notify, watch};
 use tokio::time::sleep;
 
-use super::book::Book;
+use super::channel_table::ChannelTable;
+use super::connection::{Connection, ConnectionState, LiveConnection};
 use super::connector::{Connector, Role};
-use super::feed::Feed;
-use super::link::{Link, Live, State};
-use crate::transport::{Received, TransportError};
+use super::event_feed::EventFeed;
+use crate::transport::types::{Received, TransportError};
 
 /// The pause before subscriptions that Redis did not confirm are tried again.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 
-/// Subscriptions, and what they bring.
+/// The subscribed connection.
 pub(super) struct Subscriber {
-    link: Link,
-    channels: Arc<Channels>,
-    feed: Arc<Feed>,
+    connection: Connection,
+    subscriptions: Arc<Subscriptions>,
+    feed: Arc<EventFeed>,
 }
 
 impl Subscriber {
     pub(super) fn start(connector: Arc<Connector>) -> Subscriber {
-        let channels =
-            Channels { is_sharded: connector.options.sharded, book: Mutex::default(), repair: Notify::new() };
-        let (channels, feed) = (Arc::new(channels), Arc::new(Feed::default()));
-        let link = Link::start(Role::Subscriber, connector);
-        tokio::spawn(keep(link.watch(), channels.clone(), feed.clone()));
-        Subscriber { link, channels, feed }
+        let is_sharded = connector.options.sharded;
+        let subscriptions = Subscriptions { is_sharded, table: Mutex::default(), repair: Notify::new() };
+        let (subscriptions, feed) = (Arc::new(subscriptions), Arc::new(EventFeed::default()));
+        let connection = Connection::start(Role::Subscriber, connector);
+        tokio::spawn(keep(connection.watch(), subscriptions.clone(), feed.clone()));
+        Subscriber { connection, subscriptions, feed }
     }
 
-    /// Channels whose subscription is not confirmed stay wanted, unless Redis refuses them.
+    /// A channel whose subscription is not confirmed stays wanted, unless Redis refuses it.
     pub(super) async fn subscribe(&self, channels: Vec<String>) -> Result<(), TransportError> {
-        let mut book = self.open_book().await?;
-        let added: Vec<String> = channels.iter().filter(|channel| !book.wanted.contains(*channel)).cloned().collect();
-        book.wanted.extend(added.iter().cloned());
-        book.leaving.retain(|channel| !channels.contains(channel));
-        let Some(mut live) = book.current.clone() else { return Err(self.why_not()) };
-        let result = book.change(&mut live, self.channels.is_sharded, &channels, &[]).await;
+        let mut table = self.lock_table().await?;
+        let added: Vec<String> = channels.iter().filter(|channel| !table.wanted.contains(*channel)).cloned().collect();
+        table.wanted.extend(added.iter().cloned());
+        table.leaving.retain(|channel| !channels.contains(channel));
+        let Some(mut live) = table.current.clone() else { return Err(self.why_not()) };
+        let result = table.change(&mut live, self.subscriptions.is_sharded, &channels, &[]).await;
         match &result {
             Ok(()) => {}
-            Err(TransportError::Refused(_)) => book.wanted.retain(|channel| !added.contains(channel)),
-            Err(_) => self.channels.repair.notify_one(),
+            Err(TransportError::Refused(_)) => table.wanted.retain(|channel| !added.contains(channel)),
+            Err(_) => self.subscriptions.repair.notify_one(),
         }
         result
     }
 
     pub(super) async fn unsubscribe(&self, channels: Vec<String>) -> Result<(), TransportError> {
-        let mut book = self.open_book().await?;
-        book.wanted.retain(|channel| !channels.contains(channel));
-        // Without a connection there is no subscription, and the next one will not make it.
-        let Some(mut live) = book.current.clone() else { return Ok(()) };
-        let result = book.change(&mut live, self.channels.is_sharded, &[], &channels).await;
+        let mut table = self.lock_table().await?;
+        table.wanted.retain(|channel| !channels.contains(channel));
+        // Without a connection there is no subscription, and the next connection will not make it.
+        let Some(mut live) = table.current.clone() else { return Ok(()) };
+        let result = table.change(&mut live, self.subscriptions.is_sharded, &[], &channels).await;
         if result.is_err() {
-            book.leaving.extend(channels);
-            self.channels.repair.notify_one();
+            table.leaving.extend(channels);
+            self.subscriptions.repair.notify_one();
         }
         match result {
             Err(TransportError::Disconnected(_)) => Ok(()),
@@ -69,76 +69,81 @@ impl Subscriber {
     }
 
     pub(super) async fn close(&self) {
-        self.link.close().await;
+        self.connection.close().await;
     }
 
-    async fn open_book(&self) -> Result<MutexGuard<'_, Book>, TransportError> {
-        let book = self.channels.book.lock().await;
-        match self.link.live() {
+    async fn lock_table(&self) -> Result<MutexGuard<'_, ChannelTable>, TransportError> {
+        let table = self.subscriptions.table.lock().await;
+        match self.connection.live() {
             Err(TransportError::Closed) => Err(TransportError::Closed),
-            _ => Ok(book),
+            _ => Ok(table),
         }
     }
 
     fn why_not(&self) -> TransportError {
-        match self.link.live() {
+        match self.connection.live() {
             Ok(_) => TransportError::Disconnected("subscriptions are being renewed".to_owned()),
             Err(error) => error,
         }
     }
 }
 
-struct Channels {
+/// The subscriptions that there should be.
+struct Subscriptions {
     is_sharded: bool,
-    /// Held while Redis is told of a change, so that changes come in order.
-    book: Mutex<Book>,
-    /// Something in the book was not confirmed.
+    /// Locked while a change is sent to Redis, so that changes keep their order.
+    table: Mutex<ChannelTable>,
+    /// Wakes the task that repairs subscriptions which were not confirmed.
     repair: Notify,
 }
 
-/// Runs until the link is closed.
-async fn keep(mut link: watch::Receiver<State>, channels: Arc<Channels>, feed: Arc<Feed>) {
+/// Runs until the connection is closed.
+async fn keep(
+    mut connection: watch::Receiver<ConnectionState>,
+    subscriptions: Arc<Subscriptions>,
+    feed: Arc<EventFeed>,
+) {
     loop {
-        let state = link.borrow_and_update().clone();
+        let state = connection.borrow_and_update().clone();
         let is_over = match state {
-            State::Up(client) => tokio::select! {
-                () = serve(Live::new(client, link.clone()), &channels, &feed) => false,
-                changed = link.changed() => changed.is_err(),
+            ConnectionState::Up(client) => tokio::select! {
+                () = serve(LiveConnection::new(client, connection.clone()), &subscriptions, &feed) => false,
+                changed = connection.changed() => changed.is_err(),
             },
-            State::Down(_) => link.changed().await.is_err(),
-            State::Closed => true,
+            ConnectionState::Down(_) => connection.changed().await.is_err(),
+            ConnectionState::Closed => true,
         };
-        if is_over || matches!(*link.borrow(), State::Closed) {
+        if is_over || matches!(*connection.borrow(), ConnectionState::Closed) {
             return feed.close();
         }
         {
-            // First, so that who was told of the end does not ask the connection that ended.
-            let mut book = channels.book.lock().await;
-            book.current = None;
-            book.leaving.clear();
+            // Before the event is reported, so that nobody who received it uses the connection that ended.
+            let mut table = subscriptions.table.lock().await;
+            table.current = None;
+            table.leaving.clear();
         }
         feed.lost();
     }
 }
 
-/// Subscribes a new connection, and repairs its subscriptions from then on.
-async fn serve(mut live: Live, channels: &Channels, feed: &Feed) {
-    // Before the first subscription: fred drops messages for which there is no receiver.
+/// Subscribes a new connection, and repairs its subscriptions later.
+async fn serve(mut live: LiveConnection, subscriptions: &Subscriptions, feed: &EventFeed) {
+    // Made before the first subscription, because fred drops messages that have no receiver.
     let messages = live.client.message_rx();
-    renew(&mut live, channels).await;
+    renew(&mut live, subscriptions).await;
     feed.restored(messages);
     loop {
-        channels.repair.notified().await;
-        renew(&mut live, channels).await;
+        subscriptions.repair.notified().await;
+        renew(&mut live, subscriptions).await;
     }
 }
 
-async fn renew(live: &mut Live, channels: &Channels) {
-    let mut is_told = false;
+async fn renew(live: &mut LiveConnection, subscriptions: &Subscriptions) {
+    let mut is_logged = false;
     loop {
-        let result = channels.book.lock().await.renew(live, channels.is_sharded).await;
+        let result = subscriptions.table.lock().await.renew(live, subscriptions.is_sharded).await;
         let Err(error) = result else { return };
-        if !std::mem::replace(&mut is_told, true) {
+        if !std::mem::replace(&mut is_logged, true) {
             tracing::warn!(%error, "channels are not subscribed yet");
         }
         sleep(RETRY_AFTER).await;
