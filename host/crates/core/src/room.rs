@@ -5,6 +5,16 @@
 //! so it can forge nothing. No two different (kind, user, tail) share a name.
 
 use std::borrow::Cow;
+use std::sync::Arc;
+
+/// A method of a user: what the room `rpc:U:METHOD` is on the wire ([`rpc`]).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RpcRoom {
+    /// The user.
+    pub user: Arc<str>,
+    /// The method.
+    pub method: Arc<str>,
+}
 
 /// The room of the sockets that registered a method of a user: `rpc:U:METHOD`.
 pub fn rpc(user: &str, method: &str) -> String {

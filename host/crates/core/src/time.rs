@@ -77,6 +77,11 @@ pub fn span_us(span: Duration) -> u32 {
     u32::try_from(span.as_micros()).unwrap_or(SPAN_UNKNOWN)
 }
 
+/// So many milliseconds.
+pub(crate) const fn millis(ms: u32) -> Duration {
+    Duration::from_millis(ms as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,8 +2,12 @@
 //! version, which stands if nobody else was faster.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use super::{Digest, Uid};
+/// A generation's digest, as hex digits.
+pub type Digest = Arc<str>;
+/// A replica's uid.
+pub type Uid = Arc<str>;
 
 /// How many former generations can be gone back to.
 pub const HISTORY_MAX: usize = 3;

@@ -16,17 +16,11 @@
 
 mod document;
 mod follower;
-mod seen;
-
-use std::sync::Arc;
+mod view;
 
 pub use document::{
-    Document, Failed, HISTORY_MAX, NothingToUndo, Pending, PushRefused, QUARANTINED_MAX, Quarantined, RetryRefused,
+    Digest, Document, Failed, HISTORY_MAX, NothingToUndo, Pending, PushRefused, QUARANTINED_MAX, Quarantined,
+    RetryRefused, Uid,
 };
 pub use follower::{Follower, Step};
-pub use seen::{Report, ReportError, Seen};
-
-/// A generation's digest, as hex digits.
-pub type Digest = Arc<str>;
-/// A replica's uid.
-pub type Uid = Arc<str>;
+pub use view::{Report, ReportError, Seen};

@@ -1,4 +1,6 @@
+use super::steps::REPORTS_MS;
 use super::*;
+use crate::rollout::view::Seen;
 
 const TIMEOUT_MS: u64 = 1_000;
 
