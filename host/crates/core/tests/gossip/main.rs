@@ -3,27 +3,31 @@
 //! book's invariants must hold, and whenever the network has been quiet for a while, every book must hold what the
 //! rosters hold.
 //!
-//! `SEED=123 cargo test -p pointwork-core --test gossip` runs one seed; a failure prints the seed.
+//! `SEED=123 cargo test -p pointwork-core --test gossip` runs one seed, `SEEDS=50000` so many. A failure
+//! prints the seed and the shortest schedule that fails.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod mirror;
-#[path = "../simulation/random.rs"]
-mod random;
 mod replica;
+#[path = "../seeded/mod.rs"]
+mod seeded;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pointwork_core::decision::Departure;
 use pointwork_core::{BookCommand, Numbered, Part, Roster, SocketId, Time};
+use proptest::collection::vec;
 
-use crate::random::Random;
 use crate::replica::Replica;
+use crate::seeded::Random;
 
 const SEEDS: u64 = 300;
-const ROUNDS: usize = 4;
-const STEPS: usize = 150;
+/// Rounds of a schedule at most, and steps of a round; half as many on average.
+const ROUNDS_MAX: usize = 7;
+const STEPS_MAX: usize = 300;
 /// How long nothing may be lost and nobody change until all must agree: a replica that died unseen is given up after
 /// 10 s.
 const QUIET: Duration = Duration::from_secs(15);
@@ -73,10 +77,11 @@ impl World {
         world
     }
 
-    fn run(&mut self) {
-        for _ in 0..ROUNDS {
+    fn run(&mut self, rounds: &[Vec<u64>]) {
+        for steps in rounds {
             self.is_lossy = true;
-            for _ in 0..STEPS {
+            for step in steps {
+                self.random = Random::new(*step);
                 self.disturb();
                 let span_us = self.random.pick(&[0, 1_000, 20_000, 100_000, 400_000]);
                 self.pass(Duration::from_micros(span_us));
@@ -282,33 +287,21 @@ impl World {
     }
 }
 
-/// Prints the seed when a run panics.
-struct Reporter(u64);
-
-impl Drop for Reporter {
-    #[allow(clippy::print_stderr)]
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("SEED={}", self.0);
-        }
-    }
-}
-
 #[test]
 fn books_agree_with_rosters_whatever_the_network_does() {
-    let seeds = match std::env::var("SEED") {
-        Ok(seed) => vec![seed.parse().expect("SEED is a number")],
-        Err(_) => (0..SEEDS).collect(),
-    };
-    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let seeds = seeded::seeds(SEEDS);
+    let rounds = vec(seeded::steps(0..=STEPS_MAX), 1..=ROUNDS_MAX);
+    let seen: RefCell<BTreeMap<&str, usize>> = RefCell::default();
     for seed in &seeds {
-        let _reporter = Reporter(*seed);
-        let mut world = World::new(*seed);
-        world.run();
-        for (what, count) in world.seen {
-            *seen.entry(what).or_default() += count;
-        }
+        seeded::play(*seed, &rounds, |rounds, _| {
+            let mut world = World::new(*seed);
+            world.run(&rounds);
+            for (what, count) in world.seen {
+                *seen.borrow_mut().entry(what).or_default() += count;
+            }
+        });
     }
+    let seen = seen.into_inner();
     if seeds.len() > 1 {
         assert_eq!(seen.len(), 8, "{seen:?}");
         assert!(seen.values().all(|count| *count > 500), "{seen:?}");

@@ -1,11 +1,11 @@
 //! Replicas, the store, the network, operators.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use pointwork_core::rollout::{Digest, Document, Follower, Report, Seen, Step, Uid};
 
 use crate::auditor::{Auditor, Ready};
-use crate::random::Random;
+use crate::seeded::Random;
 
 const TIMEOUT_MS: u64 = 3_000;
 const POLL_MS: u64 = 1_000;
@@ -55,6 +55,8 @@ enum Event {
 
 pub(crate) struct World {
     random: Random,
+    /// What is yet to disturb, each a seed of its own.
+    disturbances: VecDeque<u64>,
     now_ms: u64,
     queue: BTreeMap<(u64, u64), Event>,
     seq: u64,
@@ -73,9 +75,10 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(seed: u64, mutation: Option<Mutation>) -> Self {
+    pub(crate) fn new(seed: u64, disturbances: Vec<u64>, mutation: Option<Mutation>) -> Self {
         let mut world = Self {
             random: Random::new(seed),
+            disturbances: disturbances.into(),
             now_ms: 1_000_000,
             queue: BTreeMap::new(),
             seq: 0,
@@ -309,9 +312,8 @@ impl World {
     }
 
     fn chaos(&mut self) {
-        if self.is_quiet {
-            return;
-        }
+        let Some(step) = self.disturbances.pop_front().filter(|_| !self.is_quiet) else { return };
+        self.random = Random::new(step);
         let wait = 20 + self.random.below(1_500);
         self.after(wait, Event::Chaos);
         match self.random.below(20) {
@@ -327,7 +329,7 @@ impl World {
             12 | 13 => self.trip(),
             14 if self.random.once_in(2) => self.empty(),
             15 => {
-                let key = (self.random.pick_of(&self.alive()), Digest::from(self.random.pick(&MODULES)));
+                let key = (self.random.pick(&self.alive()), Digest::from(self.random.pick(&MODULES)));
                 if self.random.once_in(2) {
                     self.cannot.insert(key)
                 } else {
@@ -372,7 +374,7 @@ impl World {
     fn kill(&mut self) {
         let alive = self.alive();
         if alive.len() > 1 {
-            let uid = self.random.pick_of(&alive);
+            let uid = self.random.pick(&alive);
             let now_ms = self.now_ms;
             self.living(&uid).unwrap().died_ms = Some(now_ms);
             self.auditor.note("killed");
@@ -401,7 +403,7 @@ impl World {
     /// A breaker: the engine goes back to the native rule by itself.
     fn trip(&mut self) {
         let alive = self.alive();
-        let uid = self.random.pick_of(&alive);
+        let uid = self.random.pick(&alive);
         let replica = self.living(&uid).unwrap();
         if let Some(digest) = replica.serving.take() {
             replica.held.remove(&digest);
@@ -452,15 +454,5 @@ impl World {
     fn after(&mut self, delay_ms: u64, event: Event) {
         self.seq += 1;
         self.queue.insert((self.now_ms + delay_ms, self.seq), event);
-    }
-}
-
-trait PickOf {
-    fn pick_of(&mut self, from: &[Uid]) -> Uid;
-}
-
-impl PickOf for Random {
-    fn pick_of(&mut self, from: &[Uid]) -> Uid {
-        from[self.below(from.len() as u64) as usize].clone()
     }
 }

@@ -17,7 +17,7 @@ use pointwork_core::{SocketId, Time, rules};
 use crate::auditor::Auditor;
 use crate::clients::{Believed, Brings, Client};
 use crate::happening::{Happening, Operator};
-use crate::random::Random;
+use crate::seeded::Random;
 use crate::store::Store;
 
 /// The wall clock when the world began.

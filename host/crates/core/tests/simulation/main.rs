@@ -2,35 +2,40 @@
 //! time jumps; other replicas fall silent, come back or are lost, and the link to them goes down. After every step the
 //! machine must have said exactly what the reference model says, and every invariant must hold.
 //!
-//! `SEED=123 cargo test -p pointwork-core --test simulation` runs one seed; a failure prints the seed and its last
-//! steps.
+//! `SEED=123 cargo test -p pointwork-core --test simulation` runs one seed, `SEEDS=50000` so many. A failure prints the seed, the
+//! shortest schedule that fails and its last steps.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod auditor;
 mod input;
 mod model;
 mod past;
-mod random;
+#[path = "../seeded/mod.rs"]
+mod seeded;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use pointwork_core::decision::{Choice, Departure, Traits, Verdict};
 use pointwork_core::{AskId, CallId, Command, Settings, SocketId, Switchboard, Time};
+use proptest::collection::vec;
+use proptest::sample::select;
 
 use crate::auditor::Auditor;
 use crate::input::{Input, Returned};
 use crate::model::Model;
-use crate::random::Random;
+use crate::seeded::Random;
 
 const SEEDS: u64 = 500;
-const STEPS: usize = 1_000;
+/// Steps of a schedule at most; half as many on average.
+const STEPS_MAX: usize = 2_000;
 
 /// One run: the machine, the model, the auditor, and what the world around them may still do.
 struct World {
     random: Random,
-    board: Switchboard<u64>,
+    machine: Switchboard<u64>,
     model: Model,
     auditor: Auditor,
     now: Time,
@@ -69,7 +74,7 @@ impl World {
         };
         World {
             random,
-            board: Switchboard::new(settings),
+            machine: Switchboard::new(settings),
             model: Model::new(settings),
             auditor: Auditor::default(),
             now: Time::ZERO,
@@ -83,8 +88,9 @@ impl World {
         }
     }
 
-    fn run(&mut self) {
-        for _ in 0..STEPS {
+    fn run(&mut self, steps: &[u64]) {
+        for step in steps {
+            self.random = Random::new(*step);
             self.pass_time();
             let input = self.any_input();
             // A thread that read the clock before another one took the lock.
@@ -99,7 +105,7 @@ impl World {
         while let Some(input) = self.news.pop_front() {
             self.step(&input, self.now);
         }
-        while let Some(at) = self.board.poll_timeout() {
+        while let Some(at) = self.machine.poll_timeout() {
             self.now = self.now.max(at);
             self.step(&Input::Timeout, self.now);
         }
@@ -117,13 +123,13 @@ impl World {
         self.trace.push_back(format!("{:>12} µs  {input_text}", now.as_micros()));
         self.told_now = self.told_now.max(now);
         self.auditor.before(input);
-        let returned = input.give(&mut self.board, now);
-        let told: Vec<Command<u64>> = std::iter::from_fn(|| self.board.next_command()).collect();
+        let returned = input.give(&mut self.machine, now);
+        let told: Vec<Command<u64>> = std::iter::from_fn(|| self.machine.next_command()).collect();
         let expected = self.model.give(input, now);
         assert_eq!((&returned, &told), (&expected.0, &expected.1), "machine (left) and model (right) differ");
-        self.auditor.after(input, &returned, &told, &self.board, self.told_now);
-        assert_eq!(self.board.poll_timeout(), self.model.next_wake(), "next wake");
-        assert_eq!(self.board.load().sockets, self.model.sockets());
+        self.auditor.after(input, &returned, &told, &self.machine, self.told_now);
+        assert_eq!(self.machine.poll_timeout(), self.model.next_wake(), "next wake");
+        assert_eq!(self.machine.load().sockets, self.model.sockets());
         self.remember(&told);
     }
 
@@ -149,7 +155,7 @@ impl World {
             5..=20 => self.random.below(4_000_000),
             21..=35 => {
                 // Exactly when the machine wants to be woken.
-                self.now = self.board.poll_timeout().map_or(self.now, |at| self.now.max(at));
+                self.now = self.machine.poll_timeout().map_or(self.now, |at| self.now.max(at));
                 return;
             }
             36..=500 => self.random.below(30_000),
@@ -193,7 +199,7 @@ impl World {
         let silent: Vec<_> = self.silent.extract_if(.., |(id, ..)| replica_of(*id) == replica).collect();
         if silent.is_empty() {
             for id in self.connected.extract_if(.., |id| replica_of(*id) == replica) {
-                let directory = self.board.directory();
+                let directory = self.machine.directory();
                 let Some(user) = directory.user(id) else { continue };
                 self.silent.push((id, user.clone(), directory.methods(id).cloned().collect()));
                 self.news.push_back(Input::Disconnect(id, Departure::ReplicaSilent));
@@ -364,33 +370,33 @@ fn replica_of(socket: SocketId) -> u32 {
     }
 }
 
-/// Prints the seed and the last steps when a run panics.
-struct Reporter<'a>(u64, &'a mut World);
+/// Prints the last steps when a run panics.
+struct Reporter<'a>(bool, &'a mut World);
 
 impl Drop for Reporter<'_> {
     #[allow(clippy::print_stderr)]
     fn drop(&mut self) {
-        if std::thread::panicking() {
+        if self.0 && std::thread::panicking() {
             let steps: Vec<&str> = self.1.trace.iter().map(String::as_str).collect();
-            eprintln!("SEED={}\nthe last steps:\n{}", self.0, steps.join("\n"));
+            eprintln!("the last steps:\n{}", steps.join("\n"));
         }
     }
 }
 
 #[test]
 fn the_machine_says_what_the_model_says_and_keeps_its_invariants() {
-    let seeds = match std::env::var("SEED") {
-        Ok(seed) => vec![seed.parse().expect("SEED is a number")],
-        Err(_) => (0..SEEDS).collect(),
-    };
-    let mut ends: BTreeMap<&str, usize> = BTreeMap::new();
+    let seeds = seeded::seeds(SEEDS);
+    let ends: RefCell<BTreeMap<&str, usize>> = RefCell::default();
     for seed in &seeds {
-        let mut world = World::new(*seed);
-        Reporter(*seed, &mut world).1.run();
-        for (end, count) in world.auditor.ends {
-            *ends.entry(end).or_default() += count;
-        }
+        seeded::play(*seed, &seeded::steps(1..=STEPS_MAX), |steps, is_reported| {
+            let mut world = World::new(*seed);
+            Reporter(is_reported, &mut world).1.run(&steps);
+            for (end, count) in world.auditor.ends {
+                *ends.borrow_mut().entry(end).or_default() += count;
+            }
+        });
     }
+    let ends = ends.into_inner();
     if seeds.len() > 1 {
         // A simulation that never reaches an end proves nothing about it.
         assert_eq!(ends.len(), 7, "{ends:?}");
@@ -401,31 +407,34 @@ fn the_machine_says_what_the_model_says_and_keeps_its_invariants() {
 /// What one socket sends in a burst takes effect in the order it was sent.
 #[test]
 fn a_burst_on_one_socket_ends_as_its_order_says() {
+    let inputs = (select(["m", "n", "b:n", "o"].as_slice()), 0..3);
     for seed in 0..20 {
-        let mut world = World::new(seed);
-        world.board = Switchboard::new(Settings::default());
-        world.model = Model::new(Settings::default());
-        let socket = SocketId(1);
-        world.step(&Input::Connect(socket, "a".into(), 0, Traits::default()), Time::ZERO);
-        let mut registered: BTreeMap<Arc<str>, bool> = BTreeMap::new();
-        for _ in 0..1_000 {
-            let method: Arc<str> = world.random.pick(&["m", "n", "b:n", "o"]).into();
-            let input = match world.random.below(3) {
-                0 => Input::Register(socket, method.clone()),
-                1 => Input::Unregister(socket, method.clone()),
-                _ => Input::Call(socket, method.clone(), 0, Duration::from_secs(30)),
-            };
-            match &input {
-                Input::Register(..) => _ = registered.insert(method, true),
-                Input::Unregister(..) => _ = registered.insert(method, false),
-                _ => {}
+        seeded::play(seed, &vec(inputs.clone(), 0..=STEPS_MAX), |burst, _| {
+            let mut world = World::new(seed);
+            world.machine = Switchboard::new(Settings::default());
+            world.model = Model::new(Settings::default());
+            let socket = SocketId(1);
+            world.step(&Input::Connect(socket, "a".into(), 0, Traits::default()), Time::ZERO);
+            let mut registered: BTreeSet<Arc<str>> = BTreeSet::new();
+            for (method, input) in burst {
+                let method: Arc<str> = method.into();
+                let input = match input {
+                    0 => Input::Register(socket, method.clone()),
+                    1 => Input::Unregister(socket, method.clone()),
+                    _ => Input::Call(socket, method.clone(), 0, Duration::from_secs(30)),
+                };
+                match &input {
+                    Input::Register(..) => _ = registered.insert(method),
+                    Input::Unregister(..) => _ = registered.remove(&method),
+                    _ => {}
+                }
+                world.step(&input, Time::ZERO);
             }
-            world.step(&input, Time::ZERO);
-        }
-        let expected: Vec<&Arc<str>> = registered.iter().filter(|(_, is)| **is).map(|(method, _)| method).collect();
-        assert_eq!(world.board.directory().methods(socket).collect::<Vec<_>>(), expected);
-        world.connected.push(socket);
-        world.wind_down();
+            let methods: BTreeSet<Arc<str>> = world.machine.directory().methods(socket).cloned().collect();
+            assert_eq!(methods, registered);
+            world.connected.push(socket);
+            world.wind_down();
+        });
     }
 }
 
