@@ -18,7 +18,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner
 pub(crate) use self::random::Random;
 
 /// How many shorter schedules are tried when one fails.
-const SHRINKS_MAX: u32 = 2_000;
+const SHRINKS_MAX: u32 = 20_000;
 
 /// The seeds to play: `SEED`, or the first `SEEDS` or `default`.
 pub(crate) fn seeds(default: u64) -> Vec<u64> {
