@@ -4,59 +4,59 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Signs of life older than this are ignored anyway, in milliseconds: so long a fence is kept.
-pub const FENCE_KEPT_MS: u64 = 10 * 60 * 1_000;
-/// Fences at once; when there are more, the oldest is forgotten.
-pub const FENCES_MAX: usize = 100_000;
-/// Fences of one user at once, so that one cannot make the others' be forgotten; when there are more, the user's are not kept.
-pub const FENCES_PER_USER_MAX: usize = 1_000;
+pub const END_KEPT_MS: u64 = 10 * 60 * 1_000;
+/// EndedSessions at once; when there are more, the oldest is forgotten.
+pub const ENDS_MAX: usize = 100_000;
+/// EndedSessions of one user at once, so that one cannot make the others' be forgotten; when there are more, the user's are not kept.
+pub const ENDS_PER_USER_MAX: usize = 1_000;
 
 /// Which sessions ended, and when. Times are milliseconds since the Unix epoch, as the sessions' clients told them.
 #[derive(Debug, Default)]
-pub struct Fences {
-    ends: HashMap<Session, u64>,
-    by_time: BTreeSet<(u64, Session)>,
+pub struct EndedSessions {
+    ends: HashMap<UserSession, u64>,
+    by_time: BTreeSet<(u64, UserSession)>,
     of_user: HashMap<Arc<str>, usize>,
 }
 
 /// A session of a user.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Session {
+pub struct UserSession {
     /// The user.
     pub user: Arc<str>,
     /// The session's id.
     pub id: Arc<str>,
 }
 
-impl Fences {
+impl EndedSessions {
     /// No session has ended.
-    pub fn new() -> Fences {
-        Fences::default()
+    pub fn new() -> EndedSessions {
+        EndedSessions::default()
     }
 
     /// A session ended at `time_ms`. What is known of a later end stands.
-    pub fn end(&mut self, session: Session, time_ms: u64, now_ms: u64) {
+    pub fn end(&mut self, session: UserSession, time_ms: u64, now_ms: u64) {
         self.forget_old(now_ms);
         if is_old(time_ms, now_ms) || self.ends.get(&session).is_some_and(|known| *known >= time_ms) {
             return;
         }
-        if !self.remove(&session) && self.of_user.get(&session.user).is_some_and(|ends| *ends >= FENCES_PER_USER_MAX) {
+        if !self.remove(&session) && self.of_user.get(&session.user).is_some_and(|ends| *ends >= ENDS_PER_USER_MAX) {
             return;
         }
         *self.of_user.entry(session.user.clone()).or_default() += 1;
         self.ends.insert(session.clone(), time_ms);
         self.by_time.insert((time_ms, session));
-        while self.by_time.len() > FENCES_MAX {
+        while self.by_time.len() > ENDS_MAX {
             self.forget_oldest();
         }
     }
 
     /// Whether a sign of life that a session gave at `time_ms` counts: it came after the session's last end.
-    pub fn admits(&self, session: &Session, time_ms: u64) -> bool {
+    pub fn admits(&self, session: &UserSession, time_ms: u64) -> bool {
         self.ends.get(session).is_none_or(|end| time_ms > *end)
     }
 
     /// All that are known, the oldest first.
-    pub fn all(&self) -> impl Iterator<Item = (&Session, u64)> {
+    pub fn all(&self) -> impl Iterator<Item = (&UserSession, u64)> {
         self.by_time.iter().map(|(time_ms, session)| (session, *time_ms))
     }
 
@@ -72,7 +72,7 @@ impl Fences {
         }
     }
 
-    fn remove(&mut self, session: &Session) -> bool {
+    fn remove(&mut self, session: &UserSession) -> bool {
         let Some(time_ms) = self.ends.remove(session) else { return false };
         self.by_time.remove(&(time_ms, session.clone()));
         if let Some(ends) = self.of_user.get_mut(&session.user) {
@@ -86,7 +86,7 @@ impl Fences {
 }
 
 fn is_old(time_ms: u64, now_ms: u64) -> bool {
-    time_ms.saturating_add(FENCE_KEPT_MS) < now_ms
+    time_ms.saturating_add(END_KEPT_MS) < now_ms
 }
 
 #[cfg(test)]
@@ -95,13 +95,13 @@ mod tests {
 
     const NOW_MS: u64 = 1_800_000_000_000;
 
-    fn session(user: &str, id: &str) -> Session {
-        Session { user: user.into(), id: id.into() }
+    fn session(user: &str, id: &str) -> UserSession {
+        UserSession { user: user.into(), id: id.into() }
     }
 
     #[test]
     fn what_came_before_the_end_does_not_count() {
-        let mut fences = Fences::new();
+        let mut fences = EndedSessions::new();
         let one = session("u", "s");
         assert!(fences.admits(&one, 0));
         fences.end(one.clone(), NOW_MS, NOW_MS);
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn the_latest_end_stands_in_whatever_order_they_come() {
-        let mut fences = Fences::new();
+        let mut fences = EndedSessions::new();
         let one = session("u", "s");
         for time_ms in [NOW_MS - 50, NOW_MS, NOW_MS - 20] {
             fences.end(one.clone(), time_ms, NOW_MS);
@@ -123,37 +123,34 @@ mod tests {
 
     #[test]
     fn a_fence_goes_when_nothing_older_would_be_believed() {
-        let mut fences = Fences::new();
-        fences.end(session("u", "old"), NOW_MS - FENCE_KEPT_MS - 1, NOW_MS);
+        let mut fences = EndedSessions::new();
+        fences.end(session("u", "old"), NOW_MS - END_KEPT_MS - 1, NOW_MS);
         assert_eq!(fences.all().count(), 0);
         fences.end(session("u", "s"), NOW_MS, NOW_MS);
-        fences.end(session("v", "t"), NOW_MS + FENCE_KEPT_MS + 1, NOW_MS + FENCE_KEPT_MS + 1);
+        fences.end(session("v", "t"), NOW_MS + END_KEPT_MS + 1, NOW_MS + END_KEPT_MS + 1);
         assert_eq!(fences.all().count(), 1);
         assert_eq!((fences.ends.len(), fences.of_user.len()), (1, 1));
     }
 
     #[test]
     fn one_user_keeps_no_more_than_its_own() {
-        let mut fences = Fences::new();
-        for id in 0..FENCES_PER_USER_MAX + 5 {
+        let mut fences = EndedSessions::new();
+        for id in 0..ENDS_PER_USER_MAX + 5 {
             fences.end(session("u", &id.to_string()), NOW_MS, NOW_MS);
         }
         fences.end(session("u", "0"), NOW_MS + 1, NOW_MS);
         fences.end(session("v", "s"), NOW_MS, NOW_MS);
-        assert_eq!(fences.all().count(), FENCES_PER_USER_MAX + 1);
+        assert_eq!(fences.all().count(), ENDS_PER_USER_MAX + 1);
         assert!(!fences.admits(&session("u", "0"), NOW_MS + 1));
     }
 
     #[test]
     fn the_oldest_goes_when_there_are_too_many() {
-        let mut fences = Fences::new();
-        for user in 0..=FENCES_MAX as u64 {
+        let mut fences = EndedSessions::new();
+        for user in 0..=ENDS_MAX as u64 {
             fences.end(session(&user.to_string(), "s"), NOW_MS + user, NOW_MS);
         }
-        assert_eq!(
-            (fences.all().count(), fences.ends.len(), fences.of_user.len()),
-            (FENCES_MAX, FENCES_MAX, FENCES_MAX)
-        );
+        assert_eq!((fences.all().count(), fences.ends.len(), fences.of_user.len()), (ENDS_MAX, ENDS_MAX, ENDS_MAX));
         assert!(fences.admits(&session("0", "s"), NOW_MS) && !fences.admits(&session("1", "s"), NOW_MS));
     }
 }

@@ -65,19 +65,19 @@ impl<R> Answer<R> {
 /// Why a call was not taken on. There is no [`CallId`](crate::ids::CallId) and no command for it: the host answers at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum CallRefused {
-    /// The method is empty or longer than [`super::settings::Settings::method_bytes_max`].
+    /// The method is empty or longer than [`super::settings::CallSettings::method_bytes_max`].
     #[error("the method is empty or too long")]
     InvalidMethod,
     /// The caller is not connected (any more).
     #[error("the caller is not connected")]
     UnknownCaller,
-    /// [`super::settings::Settings::calls_max`] is reached.
+    /// [`super::settings::CallSettings::calls_max`] is reached.
     #[error("too many calls are open in this shard")]
     TooManyCalls,
-    /// [`super::settings::Settings::calls_per_user_max`] is reached.
+    /// [`super::settings::CallSettings::calls_per_user_max`] is reached.
     #[error("too many calls of this user are open")]
     TooManyCallsOfUser,
-    /// Nobody has the method and [`super::settings::Settings::waiting_per_room_max`] is reached.
+    /// Nobody has the method and [`super::settings::CallSettings::waiting_per_room_max`] is reached.
     #[error("too many calls wait for this method")]
     TooManyWaiting,
 }
@@ -97,10 +97,10 @@ impl CallRefused {
 /// Why a method was not registered or unregistered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum RegisterError {
-    /// The method is empty or longer than [`super::settings::Settings::method_bytes_max`].
+    /// The method is empty or longer than [`super::settings::CallSettings::method_bytes_max`].
     #[error("the method is empty or too long")]
     InvalidMethod,
-    /// [`super::settings::Settings::methods_per_socket_max`] or [`super::settings::Settings::method_bytes_per_socket_max`] is reached.
+    /// [`super::settings::CallSettings::methods_per_socket_max`] or [`super::settings::CallSettings::method_bytes_per_socket_max`] is reached.
     #[error("the socket has too many methods")]
     TooManyMethods,
     /// The socket is not connected (any more).

@@ -7,10 +7,10 @@ use super::answer::Answer;
 use crate::decisions::{Absence, Call, Candidate, Doubt};
 use crate::ids::{AskId, CallId, SocketId};
 
-/// One thing to do. Every call that was taken on ends with exactly one [`Command::Answer`] or [`Command::Forget`].
+/// One thing to do. Every call that was taken on ends with exactly one [`CallCommand::Answer`] or [`CallCommand::Forget`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command<R> {
-    /// Ask `target` and bring the choice by [`super::machine::Switchboard::handle_choice`].
+pub enum CallCommand<R> {
+    /// Ask `target` and bring the choice by [`super::machine::CallMachine::handle_choice`].
     AskTarget {
         /// The call.
         call: CallId,
@@ -23,7 +23,7 @@ pub enum Command<R> {
         /// Oldest registration first; 1 to [`crate::decisions::CANDIDATES_MAX`].
         candidates: Vec<Candidate>,
     },
-    /// Ask `grace` and bring the wait by [`super::machine::Switchboard::handle_wait`].
+    /// Ask `grace` and bring the wait by [`super::machine::CallMachine::handle_wait`].
     AskGrace {
         /// The call.
         call: CallId,
@@ -36,7 +36,7 @@ pub enum Command<R> {
         /// What is known of the method's absence.
         absence: Absence,
     },
-    /// Ask `presence` and bring the verdict by [`super::machine::Switchboard::handle_judgement`].
+    /// Ask `presence` and bring the verdict by [`super::machine::CallMachine::handle_judgement`].
     AskPresence {
         /// The call.
         call: CallId,
@@ -49,9 +49,9 @@ pub enum Command<R> {
         /// What is known of the target.
         doubt: Doubt,
     },
-    /// Send the request to the target and bring its result by [`super::machine::Switchboard::handle_result`], or
-    /// [`super::machine::Switchboard::handle_unanswerable`] if it cannot be sent or can no longer be answered, or
-    /// [`super::machine::Switchboard::handle_unreachable`] if that is for want of the link to the target's replica.
+    /// Send the request to the target and bring its result by [`super::machine::CallMachine::handle_result`], or
+    /// [`super::machine::CallMachine::handle_unanswerable`] if it cannot be sent or can no longer be answered, or
+    /// [`super::machine::CallMachine::handle_unreachable`] if that is for want of the link to the target's replica.
     Emit {
         /// The call.
         call: CallId,

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::answer::RegisterError;
 use super::history::{History, Past};
-use super::settings::Settings;
+use super::settings::CallSettings;
 use crate::decisions::{CANDIDATES_MAX, Candidate, Departure, Traits};
 use crate::ids::SocketId;
 use crate::room::RpcRoom;
@@ -20,8 +20,8 @@ use crate::time::{Origin, SPAN_UNKNOWN, Time, span_ms, span_us};
 /// The sockets of a shard of users and their methods.
 #[derive(Debug)]
 pub struct Directory {
-    settings: Settings,
-    sockets: HashMap<SocketId, Socket>,
+    settings: CallSettings,
+    sockets: HashMap<SocketId, ConnectedSocket>,
     /// Never holds an empty room.
     rooms: HashMap<RpcRoom, Vec<Member>>,
     history: History,
@@ -32,7 +32,7 @@ pub struct Directory {
 }
 
 #[derive(Debug)]
-struct Socket {
+struct ConnectedSocket {
     user: Arc<str>,
     /// The replica that holds it; 0 is this one.
     replica: u32,
@@ -82,7 +82,7 @@ pub struct Candidates {
 
 impl Directory {
     /// A directory without sockets.
-    pub fn new(settings: Settings) -> Directory {
+    pub fn new(settings: CallSettings) -> Directory {
         Directory {
             settings,
             sockets: HashMap::new(),
@@ -96,7 +96,7 @@ impl Directory {
     /// A socket connected to a replica, 0 being this one. Of one that is connected already replica and traits are
     /// replaced; `traits.caller` and `traits.recovered` are not used.
     pub fn connect(&mut self, id: SocketId, user: Arc<str>, replica: u32, traits: Traits, now: Time) {
-        let socket = self.sockets.entry(id).or_insert_with(|| Socket {
+        let socket = self.sockets.entry(id).or_insert_with(|| ConnectedSocket {
             user,
             replica,
             traits,
@@ -326,7 +326,7 @@ impl Directory {
     }
 }
 
-impl Socket {
+impl ConnectedSocket {
     fn is_within(&self, reach: Reach) -> bool {
         reach == Reach::All || self.replica == 0
     }

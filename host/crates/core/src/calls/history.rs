@@ -19,14 +19,14 @@ pub const DEPARTURES_MAX: usize = 256;
 #[derive(Debug)]
 pub struct History {
     rooms_max: usize,
-    rooms: HashMap<RpcRoom, Entry>,
+    rooms: HashMap<RpcRoom, RoomHistory>,
     /// Every room by its last touch, oldest first.
     by_touch: BTreeMap<u64, RpcRoom>,
     touches: u64,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct RoomHistory {
     touch: u64,
     touched: Time,
     cause: Departure,
@@ -68,7 +68,7 @@ impl History {
             entry.touched = now;
             entry.depart(cause, emptied, now);
         } else {
-            let mut entry = Entry {
+            let mut entry = RoomHistory {
                 touch,
                 touched: now,
                 cause,
@@ -143,7 +143,7 @@ impl History {
     }
 }
 
-impl Entry {
+impl RoomHistory {
     fn depart(&mut self, cause: Departure, emptied: bool, now: Time) {
         self.cause = cause;
         self.left = now;

@@ -13,7 +13,7 @@
 //!                                └─ 0, or over ────────────────────────────────────────── Unavailable
 //! ```
 //!
-//! The host calls a `handle_*` under a lock, drains [`Switchboard::next_command`], unlocks and carries the commands
+//! The host calls a `handle_*` under a lock, drains [`CallMachine::next_command`], unlocks and carries the commands
 //! out. Policies are asked outside the lock, and anything may happen meanwhile. So each question has a number
 //! ([`crate::ids::AskId`]): an answer to any but the last one of a call is dropped, and a pick that has left since is
 //! asked about again, [`TARGET_ASKS_MAX`] times in a row at most before the native rule picks among those who are
@@ -59,10 +59,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::call_index::CallIndex;
-use super::command::Command;
+use super::command::CallCommand;
 use super::directory::{Directory, Reach};
-use super::open_call::{OpenCall, Stage};
-use super::settings::Settings;
+use super::open_call::{CallStage, OpenCall};
+use super::settings::CallSettings;
 use super::warnings::Warnings;
 use crate::ids::{CallId, SocketId};
 use crate::room::RpcRoom;
@@ -78,8 +78,8 @@ pub const UNANSWERABLE: Duration = Duration::from_secs(1);
 
 /// The call machine. `R` is a daemon's result, carried through unseen.
 #[derive(Debug)]
-pub struct Switchboard<R> {
-    settings: Settings,
+pub struct CallMachine<R> {
+    settings: CallSettings,
     /// The latest moment it was told.
     now: Time,
     directory: Directory,
@@ -96,12 +96,12 @@ pub struct Switchboard<R> {
     /// One entry per open call.
     timers: BTreeSet<(Time, CallId)>,
     warnings: Warnings,
-    commands: VecDeque<Command<R>>,
+    commands: VecDeque<CallCommand<R>>,
 }
 
 /// How much a switchboard holds, for gauges and for the proof that nothing is left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Load {
+pub struct CallLoad {
     /// Connected sockets, of all replicas.
     pub sockets: usize,
     /// Methods that somebody has registered.
@@ -122,10 +122,10 @@ pub struct Load {
     pub callers: usize,
 }
 
-impl<R> Switchboard<R> {
+impl<R> CallMachine<R> {
     /// A switchboard without sockets and calls.
-    pub fn new(settings: Settings) -> Switchboard<R> {
-        Switchboard {
+    pub fn new(settings: CallSettings) -> CallMachine<R> {
+        CallMachine {
             settings,
             now: Time::ZERO,
             directory: Directory::new(settings),
@@ -142,20 +142,20 @@ impl<R> Switchboard<R> {
         }
     }
 
-    /// Does what is due. To be called when [`Switchboard::poll_timeout`] says so; at any other time it does no harm.
+    /// Does what is due. To be called when [`CallMachine::poll_timeout`] says so; at any other time it does no harm.
     pub fn handle_timeout(&mut self, now: Time) {
         let now = self.advance(now);
         self.directory.forget_old(now);
         self.warnings.forget_old(now);
     }
 
-    /// When [`Switchboard::handle_timeout`] is to be called next; `None` while no call is open.
+    /// When [`CallMachine::handle_timeout`] is to be called next; `None` while no call is open.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.timers.first().map(|(at, _)| *at)
     }
 
     /// The next thing to do, in the order it came up.
-    pub fn next_command(&mut self) -> Option<Command<R>> {
+    pub fn next_command(&mut self) -> Option<CallCommand<R>> {
         self.commands.pop_front()
     }
 
@@ -175,7 +175,7 @@ impl<R> Switchboard<R> {
             return self.by_caller.count(&caller);
         }
         let calls = self.by_caller.of(&caller).into_iter().filter_map(|id| self.calls.get(&id));
-        calls.filter(|call| matches!(call.stage, Stage::InFlight(_))).count()
+        calls.filter(|call| matches!(call.stage, CallStage::InFlight(_))).count()
     }
 
     /// Whether a call waits for this method, or `grace` is being asked about one.
@@ -184,8 +184,8 @@ impl<R> Switchboard<R> {
     }
 
     /// How much there is of everything.
-    pub fn load(&self) -> Load {
-        Load {
+    pub fn load(&self) -> CallLoad {
+        CallLoad {
             sockets: self.directory.sockets(),
             rooms: self.directory.rooms(),
             remembered_rooms: self.directory.remembered(),

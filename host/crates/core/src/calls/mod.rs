@@ -16,8 +16,8 @@ pub mod settings;
 mod warnings;
 
 pub use answer::{Answer, CallRefused, RegisterError, message};
-pub use command::Command;
+pub use command::CallCommand;
 pub use directory::{Candidates, Directory, Reach};
 pub use history::{History, Past};
-pub use machine::{Load, RECHECK_MIN_MS, Switchboard, TARGET_ASKS_MAX, UNANSWERABLE};
-pub use settings::Settings;
+pub use machine::{CallLoad, CallMachine, RECHECK_MIN_MS, TARGET_ASKS_MAX, UNANSWERABLE};
+pub use settings::CallSettings;

@@ -30,7 +30,7 @@ pub(crate) struct OpenCall {
     pub(crate) grace_asks: u32,
     /// Since when it has been without its daemon, if its caller was told that it is held.
     pub(crate) held_since: Option<Time>,
-    pub(crate) stage: Stage,
+    pub(crate) stage: CallStage,
 }
 
 impl OpenCall {
@@ -59,7 +59,7 @@ impl OpenCall {
 
 /// Where a call is on its way.
 #[derive(Debug)]
-pub(crate) enum Stage {
+pub(crate) enum CallStage {
     /// `target` is asked; these were offered, in this order.
     Choosing { ask: AskId, offered: Vec<SocketId> },
     /// Nobody has the method and `grace` is asked.

@@ -1,8 +1,8 @@
 //! The bounds of a switchboard. Each is a bound on memory or work that a client could otherwise drive.
 
-/// What one [`super::machine::Switchboard`] holds at most. Zero is a bound like any other: nothing of that kind is held.
+/// What one [`super::machine::CallMachine`] holds at most. Zero is a bound like any other: nothing of that kind is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
+pub struct CallSettings {
     /// Calls that are not answered yet, in this switchboard. Default 10,000.
     pub calls_max: usize,
     /// Calls of one user that are not answered yet. Default 1,000.
@@ -19,9 +19,9 @@ pub struct Settings {
     pub history_rooms_max: usize,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for CallSettings {
+    fn default() -> CallSettings {
+        CallSettings {
             calls_max: 10_000,
             calls_per_user_max: 1_000,
             waiting_per_room_max: 256,

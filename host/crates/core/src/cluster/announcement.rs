@@ -13,16 +13,16 @@ const METHOD_BYTES: usize = 16;
 
 /// A change with its number. A replica's changes are numbered from 1 without holes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Numbered {
+pub struct NumberedChange {
     /// The number.
     pub seq: u64,
     /// The change.
-    pub change: Change,
+    pub change: SocketChange,
 }
 
 /// A change of what a replica's own sockets have registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum SocketChange {
     /// A socket registered a method, just now. By its first one the socket becomes known.
     Joined {
         /// The socket.
@@ -52,7 +52,7 @@ pub enum Change {
 
 /// A socket with all it has registered, at the moment of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Announced {
+pub struct AnnouncedSocket {
     /// The socket.
     pub socket: SocketId,
     /// Its user.
@@ -69,12 +69,12 @@ pub struct Snapshot {
     /// The number of the last change that is in it; 0 if there was none yet.
     pub seq: u64,
     /// The sockets that have methods, in the order of their ids.
-    pub sockets: Vec<Announced>,
+    pub sockets: Vec<AnnouncedSocket>,
 }
 
 /// A part of a snapshot. All parts of one are sent at once, in order; those of one `seq` are always cut alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct SnapshotPart {
     /// The snapshot's number.
     pub seq: u64,
     /// Which part it is, from 0.
@@ -82,14 +82,14 @@ pub struct Part {
     /// Whether it is the last one.
     pub last: bool,
     /// What is in it. A socket with many methods may go on in the next part.
-    pub sockets: Vec<Announced>,
+    pub sockets: Vec<AnnouncedSocket>,
 }
 
 impl Snapshot {
     /// Cuts it into parts, at least one, of about `part_bytes` each: none is larger by more than one method and one
     /// user's name.
-    pub fn into_parts(self, part_bytes: usize) -> Vec<Part> {
-        let mut parts: Vec<Vec<Announced>> = vec![Vec::new()];
+    pub fn into_parts(self, part_bytes: usize) -> Vec<SnapshotPart> {
+        let mut parts: Vec<Vec<AnnouncedSocket>> = vec![Vec::new()];
         let mut weight = 0;
         for announced in self.sockets {
             let mut is_begun = false;
@@ -102,7 +102,7 @@ impl Snapshot {
                 if !is_begun {
                     let (user, resumable) = (announced.user.clone(), announced.resumable);
                     weight += SOCKET_BYTES + user.len();
-                    part.push(Announced { socket: announced.socket, user, resumable, methods: Vec::new() });
+                    part.push(AnnouncedSocket { socket: announced.socket, user, resumable, methods: Vec::new() });
                     is_begun = true;
                 }
                 if let Some(begun) = part.last_mut() {
@@ -114,7 +114,7 @@ impl Snapshot {
         let count = parts.len();
         let numbered = (0..).zip(parts);
         numbered
-            .map(|(index, sockets)| Part { seq: self.seq, index, last: index as usize + 1 == count, sockets })
+            .map(|(index, sockets)| SnapshotPart { seq: self.seq, index, last: index as usize + 1 == count, sockets })
             .collect()
     }
 }
@@ -123,22 +123,22 @@ impl Snapshot {
 mod tests {
     use super::*;
 
-    fn announced(socket: u128, methods: &[&str]) -> Announced {
+    fn announced(socket: u128, methods: &[&str]) -> AnnouncedSocket {
         let methods = methods.iter().map(|method| ((*method).into(), Duration::from_millis(7))).collect();
-        Announced { socket: SocketId(socket), user: "u".into(), resumable: true, methods }
+        AnnouncedSocket { socket: SocketId(socket), user: "u".into(), resumable: true, methods }
     }
 
     #[test]
     fn a_snapshot_of_nothing_is_one_part() {
         let parts = Snapshot { seq: 3, sockets: Vec::new() }.into_parts(1_000);
-        assert_eq!(parts, [Part { seq: 3, index: 0, last: true, sockets: Vec::new() }]);
+        assert_eq!(parts, [SnapshotPart { seq: 3, index: 0, last: true, sockets: Vec::new() }]);
     }
 
     #[test]
     fn what_fits_is_one_part() {
         let sockets = vec![announced(1, &["a", "b"]), announced(2, &["a"])];
         let parts = Snapshot { seq: 3, sockets: sockets.clone() }.into_parts(1_000);
-        assert_eq!(parts, [Part { seq: 3, index: 0, last: true, sockets }]);
+        assert_eq!(parts, [SnapshotPart { seq: 3, index: 0, last: true, sockets }]);
     }
 
     #[test]
@@ -146,7 +146,8 @@ mod tests {
         let sockets = vec![announced(1, &["a", "b", "c"]), announced(2, &["a"])];
         // A socket with one method weighs 64 + 1 + 16 + 1, one more method 17.
         let parts = Snapshot { seq: 3, sockets }.into_parts(83);
-        let part = |index, last, sockets: &[Announced]| Part { seq: 3, index, last, sockets: sockets.to_vec() };
+        let part =
+            |index, last, sockets: &[AnnouncedSocket]| SnapshotPart { seq: 3, index, last, sockets: sockets.to_vec() };
         let expected = [
             part(0, false, &[announced(1, &["a", "b"])]),
             part(1, false, &[announced(1, &["c"]), announced(2, &["a"])]),

@@ -1,23 +1,28 @@
 //! Tells the replicas of a cluster of each other's sockets and methods.
 //!
-//! - [`roster`]: what this replica's own sockets registered, numbered for the others.
+//! - [`announcer`]: what this replica's own sockets registered, numbered for the others.
 //! - [`announcement`]: what replicas send each other: numbered changes, and snapshots in parts.
-//! - [`peers`]: what the other replicas announced. It names its invariants.
-//! - [`peer_command`]: what [`peers`] wants done, and its bounds.
+//! - [`peer_directory`]: what the other replicas announced. It names its invariants.
+//! - [`peer_command`]: what the directory of peers wants done, and its bounds.
 
 pub mod announcement;
+pub mod announcer;
 mod ownership;
 mod partial_snapshot;
 mod peer;
 pub mod peer_command;
-pub mod peers;
-pub mod roster;
+pub mod peer_directory;
 
-pub use announcement::{Announced, Change, Numbered, Part, Snapshot};
+pub use announcement::{AnnouncedSocket, NumberedChange, Snapshot, SnapshotPart, SocketChange};
+pub use announcer::Announcer;
 pub use peer::ASK_EVERY;
-pub use peer_command::{BookCommand, BookSettings};
-pub use peers::Book;
-pub use roster::Roster;
+pub use peer_command::{PeerCommand, PeerSettings};
+pub use peer_directory::PeerDirectory;
+
+// Former names.
+pub use announcement::{
+    AnnouncedSocket as Announced, NumberedChange as Numbered, SnapshotPart as Part, SocketChange as Change,
+};
 
 #[cfg(test)]
 mod tests;

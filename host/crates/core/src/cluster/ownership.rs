@@ -3,40 +3,40 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::peer_command::{BookCommand, BookSettings};
+use super::peer_command::{PeerCommand, PeerSettings};
 use crate::decisions::Departure;
 use crate::ids::SocketId;
 
 /// What concerns all peers together.
 #[derive(Debug)]
-pub(super) struct Ledger<P> {
-    pub(super) settings: BookSettings,
+pub(super) struct Ownership<P> {
+    pub(super) settings: PeerSettings,
     /// The replica number of each socket's owner.
     pub(super) owners: HashMap<SocketId, u32>,
     pub(super) refused: u64,
-    pub(super) commands: VecDeque<BookCommand<P>>,
+    pub(super) commands: VecDeque<PeerCommand<P>>,
 }
 
-impl<P> Ledger<P> {
-    pub(super) fn new(settings: BookSettings) -> Ledger<P> {
-        Ledger { settings, owners: HashMap::new(), refused: 0, commands: VecDeque::new() }
+impl<P> Ownership<P> {
+    pub(super) fn new(settings: PeerSettings) -> Ownership<P> {
+        Ownership { settings, owners: HashMap::new(), refused: 0, commands: VecDeque::new() }
     }
 
     pub(super) fn connect(&mut self, socket: SocketId, user: Arc<str>, replica: u32, resumable: bool) {
         self.owners.insert(socket, replica);
-        self.commands.push_back(BookCommand::Connect { socket, user, replica, resumable });
+        self.commands.push_back(PeerCommand::Connect { socket, user, replica, resumable });
     }
 
     pub(super) fn gone(&mut self, socket: SocketId, user: Arc<str>, cause: Departure) {
         self.owners.remove(&socket);
-        self.commands.push_back(BookCommand::Gone { socket, user, cause });
+        self.commands.push_back(PeerCommand::Gone { socket, user, cause });
     }
 
     /// What became of a socket that was gone with its peer's silence. Nothing is said of one that another peer has
     /// announced since.
     pub(super) fn still_gone(&mut self, socket: SocketId, user: Arc<str>, cause: Departure) {
         if !self.owners.contains_key(&socket) {
-            self.commands.push_back(BookCommand::Gone { socket, user, cause });
+            self.commands.push_back(PeerCommand::Gone { socket, user, cause });
         }
     }
 }

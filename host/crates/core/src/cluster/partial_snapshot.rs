@@ -3,33 +3,33 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::announcement::Announced;
-use super::ownership::Ledger;
+use super::announcement::AnnouncedSocket;
+use super::ownership::Ownership;
 use crate::ids::SocketId;
 use crate::time::{Origin, Time};
 
 /// The parts of a snapshot that are there.
 #[derive(Debug)]
-pub(super) struct Arriving {
+pub(super) struct PartialSnapshot {
     pub(super) seq: u64,
     pub(super) next: u32,
-    pub(super) sockets: BTreeMap<SocketId, Arrived>,
+    pub(super) sockets: BTreeMap<SocketId, ArrivedSocket>,
 }
 
 #[derive(Debug)]
-pub(super) struct Arrived {
+pub(super) struct ArrivedSocket {
     pub(super) user: Arc<str>,
     pub(super) resumable: bool,
     pub(super) methods: BTreeMap<Arc<str>, Origin>,
 }
 
-impl Arriving {
-    pub(super) fn new(seq: u64) -> Arriving {
-        Arriving { seq, next: 0, sockets: BTreeMap::new() }
+impl PartialSnapshot {
+    pub(super) fn new(seq: u64) -> PartialSnapshot {
+        PartialSnapshot { seq, next: 0, sockets: BTreeMap::new() }
     }
 
     /// Takes in what a part says of a socket, within the bounds. A part before may have begun it.
-    pub(super) fn take<P>(&mut self, announced: Announced, ledger: &mut Ledger<P>, now: Time) {
+    pub(super) fn take<P>(&mut self, announced: AnnouncedSocket, ledger: &mut Ownership<P>, now: Time) {
         let settings = ledger.settings;
         for (method, age) in announced.methods {
             let begun = self.sockets.get(&announced.socket).map_or(0, |arrived| arrived.methods.len());
@@ -40,7 +40,7 @@ impl Arriving {
                 ledger.refused += 1;
                 continue;
             }
-            let arrived = self.sockets.entry(announced.socket).or_insert_with(|| Arrived {
+            let arrived = self.sockets.entry(announced.socket).or_insert_with(|| ArrivedSocket {
                 user: announced.user.clone(),
                 resumable: announced.resumable,
                 methods: BTreeMap::new(),

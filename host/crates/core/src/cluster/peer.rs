@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::announcement::{Change, Numbered, Part};
-use super::ownership::Ledger;
-use super::partial_snapshot::Arriving;
-use super::peer_command::BookCommand;
+use super::announcement::{NumberedChange, SnapshotPart, SocketChange};
+use super::ownership::Ownership;
+use super::partial_snapshot::PartialSnapshot;
+use super::peer_command::PeerCommand;
 use crate::decisions::Departure;
 use crate::ids::SocketId;
 use crate::time::{Origin, Time};
@@ -27,15 +27,15 @@ pub(super) struct Peer {
     silent: Option<Time>,
     /// When it is asked for a snapshot again; `None` if it is not being asked.
     asks: Option<Time>,
-    arriving: Option<Arriving>,
+    arriving: Option<PartialSnapshot>,
     /// None without methods.
-    sockets: BTreeMap<SocketId, Known>,
+    sockets: BTreeMap<SocketId, KnownSocket>,
     /// The sockets that were gone with its silence, with their users, until it is known what became of them.
     missing: BTreeMap<SocketId, Arc<str>>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct KnownSocket {
     user: Arc<str>,
     methods: BTreeSet<Arc<str>>,
 }
@@ -93,7 +93,7 @@ impl Peer {
     }
 
     /// Takes a change in. Whether it is in step, or out of it by being silent; if not, it is to be asked.
-    pub(super) fn change<P>(&mut self, numbered: Numbered, ledger: &mut Ledger<P>) -> bool {
+    pub(super) fn change<P>(&mut self, numbered: NumberedChange, ledger: &mut Ownership<P>) -> bool {
         if self.silent.is_some() {
             return true;
         }
@@ -108,23 +108,23 @@ impl Peer {
         // A snapshot that is on the way does not have it.
         self.arriving = None;
         match numbered.change {
-            Change::Joined { socket, user, resumable, method } => {
+            SocketChange::Joined { socket, user, resumable, method } => {
                 self.join(socket, &user, resumable, vec![(method, Duration::ZERO)], ledger);
             }
-            Change::Left { socket, method } => self.leave(socket, &method, ledger),
-            Change::Gone { socket, cause } => self.drop_socket(socket, cause, ledger),
+            SocketChange::Left { socket, method } => self.leave(socket, &method, ledger),
+            SocketChange::Gone { socket, cause } => self.drop_socket(socket, cause, ledger),
         }
         true
     }
 
     /// Takes a part of a snapshot in. `false` if the snapshot cannot be made whole any more.
-    pub(super) fn part<P>(&mut self, part: Part, ledger: &mut Ledger<P>, now: Time) -> bool {
+    pub(super) fn part<P>(&mut self, part: SnapshotPart, ledger: &mut Ownership<P>, now: Time) -> bool {
         let is_old = self.asks.is_none() && self.seq.is_some_and(|seq| part.seq <= seq);
         if self.silent.is_some() || is_old {
             return true;
         }
         let mut arriving = match self.arriving.take() {
-            _ if part.index == 0 => Arriving::new(part.seq),
+            _ if part.index == 0 => PartialSnapshot::new(part.seq),
             Some(arriving) if arriving.seq == part.seq && arriving.next == part.index => arriving,
             // The rest of a snapshot that is broken already is not what it is asked for once more.
             broken => return broken.is_none(),
@@ -143,7 +143,7 @@ impl Peer {
     }
 
     /// It is not heard from: its sockets are gone by that, and kept in mind.
-    pub(super) fn fall_silent<P>(&mut self, ledger: &mut Ledger<P>, now: Time) {
+    pub(super) fn fall_silent<P>(&mut self, ledger: &mut Ownership<P>, now: Time) {
         for (socket, known) in std::mem::take(&mut self.sockets) {
             ledger.gone(socket, known.user.clone(), Departure::ReplicaSilent);
             self.missing.insert(socket, known.user);
@@ -153,7 +153,7 @@ impl Peer {
     }
 
     /// It is gone for good, with all that it has and all that was missing.
-    pub(super) fn end<P>(&mut self, cause: Departure, ledger: &mut Ledger<P>) {
+    pub(super) fn end<P>(&mut self, cause: Departure, ledger: &mut Ownership<P>) {
         for (socket, known) in std::mem::take(&mut self.sockets) {
             ledger.gone(socket, known.user, cause);
         }
@@ -163,7 +163,7 @@ impl Peer {
     }
 
     /// A whole snapshot is in: applies the difference to what is known.
-    fn apply<P>(&mut self, arriving: Arriving, ledger: &mut Ledger<P>, now: Time) {
+    fn apply<P>(&mut self, arriving: PartialSnapshot, ledger: &mut Ownership<P>, now: Time) {
         (self.seq, self.asks) = (Some(arriving.seq), None);
         let arrived = &arriving.sockets;
         for (socket, user) in std::mem::take(&mut self.missing) {
@@ -192,7 +192,7 @@ impl Peer {
         user: &Arc<str>,
         resumable: bool,
         methods: Vec<(Arc<str>, Duration)>,
-        ledger: &mut Ledger<P>,
+        ledger: &mut Ownership<P>,
     ) {
         if self.sockets.get(&socket).is_some_and(|known| known.user != *user) {
             self.drop_socket(socket, Departure::Closed, ledger);
@@ -212,38 +212,38 @@ impl Peer {
             }
             let known = self.sockets.entry(socket).or_insert_with(|| {
                 ledger.connect(socket, user.clone(), self.replica, resumable);
-                Known { user: user.clone(), methods: BTreeSet::new() }
+                KnownSocket { user: user.clone(), methods: BTreeSet::new() }
             });
             known.methods.insert(method.clone());
-            ledger.commands.push_back(BookCommand::Register { socket, user: user.clone(), method, age });
+            ledger.commands.push_back(PeerCommand::Register { socket, user: user.clone(), method, age });
         }
     }
 
-    fn leave<P>(&mut self, socket: SocketId, method: &Arc<str>, ledger: &mut Ledger<P>) {
+    fn leave<P>(&mut self, socket: SocketId, method: &Arc<str>, ledger: &mut Ownership<P>) {
         let Some(known) = self.sockets.get_mut(&socket) else { return };
         if known.methods.remove(method) {
             let (user, method) = (known.user.clone(), method.clone());
-            ledger.commands.push_back(BookCommand::Unregister { socket, user, method });
+            ledger.commands.push_back(PeerCommand::Unregister { socket, user, method });
         }
         self.drop_if_empty(socket, ledger);
     }
 
     /// Takes back what a socket has no more. It is left without methods if it has others now.
-    fn leave_all_but<P>(&mut self, socket: SocketId, methods: &BTreeMap<Arc<str>, Origin>, ledger: &mut Ledger<P>) {
+    fn leave_all_but<P>(&mut self, socket: SocketId, methods: &BTreeMap<Arc<str>, Origin>, ledger: &mut Ownership<P>) {
         let Some(known) = self.sockets.get_mut(&socket) else { return };
         for method in known.methods.extract_if(.., |method| !methods.contains_key(method)) {
             let user = known.user.clone();
-            ledger.commands.push_back(BookCommand::Unregister { socket, user, method });
+            ledger.commands.push_back(PeerCommand::Unregister { socket, user, method });
         }
     }
 
-    fn drop_if_empty<P>(&mut self, socket: SocketId, ledger: &mut Ledger<P>) {
+    fn drop_if_empty<P>(&mut self, socket: SocketId, ledger: &mut Ownership<P>) {
         if self.sockets.get(&socket).is_some_and(|known| known.methods.is_empty()) {
             self.drop_socket(socket, Departure::Unregistered, ledger);
         }
     }
 
-    fn drop_socket<P>(&mut self, socket: SocketId, cause: Departure, ledger: &mut Ledger<P>) {
+    fn drop_socket<P>(&mut self, socket: SocketId, cause: Departure, ledger: &mut Ownership<P>) {
         if let Some(known) = self.sockets.remove(&socket) {
             ledger.gone(socket, known.user, cause);
         }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::decisions::Departure;
 use crate::ids::SocketId;
 
-/// What one [`super::peers::Book`] holds at most. What is over a bound is counted and dropped.
+/// What one [`super::peer_directory::PeerDirectory`] holds at most. What is over a bound is counted and dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BookSettings {
+pub struct PeerSettings {
     /// Peers, silent ones included; when it is reached, the one that has been silent longest is forgotten for a new
     /// one. Default 256.
     pub peers_max: usize,
@@ -22,9 +22,9 @@ pub struct BookSettings {
     pub user_bytes_max: usize,
 }
 
-impl Default for BookSettings {
-    fn default() -> BookSettings {
-        BookSettings {
+impl Default for PeerSettings {
+    fn default() -> PeerSettings {
+        PeerSettings {
             peers_max: 256,
             sockets_per_peer_max: 1_000_000,
             methods_per_socket_max: 1_024,
@@ -34,7 +34,7 @@ impl Default for BookSettings {
     }
 }
 
-impl BookSettings {
+impl PeerSettings {
     /// Whether a user's id and a method's name are within the bounds.
     pub(super) fn takes(&self, user: &str, method: &str) -> bool {
         let is_user = user.len() <= self.user_bytes_max;
@@ -42,9 +42,9 @@ impl BookSettings {
     }
 }
 
-/// One thing to do. All but `AskSnapshot` are events for the [`crate::calls::Switchboard`] of the user.
+/// One thing to do. All but `AskSnapshot` are events for the [`crate::calls::CallMachine`] of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BookCommand<P> {
+pub enum PeerCommand<P> {
     /// Ask a peer for a snapshot.
     AskSnapshot {
         /// The peer.

@@ -8,24 +8,24 @@ use crate::decisions::Departure;
 use crate::ids::SocketId;
 use crate::time::Time;
 
-type Told = BookCommand<&'static str>;
+type Told = PeerCommand<&'static str>;
 
-const ASK: Told = BookCommand::AskSnapshot { peer: "p" };
+const ASK: Told = PeerCommand::AskSnapshot { peer: "p" };
 
 /// A book, and the roster of its peer `p`.
 struct Desk {
-    book: Book<&'static str>,
-    roster: Roster,
+    book: PeerDirectory<&'static str>,
+    roster: Announcer,
     now: Time,
 }
 
 impl Desk {
     fn new() -> Desk {
-        Desk::with(BookSettings::default())
+        Desk::with(PeerSettings::default())
     }
 
-    fn with(settings: BookSettings) -> Desk {
-        Desk { book: Book::new(settings), roster: Roster::new(), now: Time::ZERO }
+    fn with(settings: PeerSettings) -> Desk {
+        Desk { book: PeerDirectory::new(settings), roster: Announcer::new(), now: Time::ZERO }
     }
 
     /// With socket 1 announced with `a`.
@@ -38,7 +38,7 @@ impl Desk {
         desk
     }
 
-    fn join(&mut self, socket: u128, method: &str) -> Numbered {
+    fn join(&mut self, socket: u128, method: &str) -> NumberedChange {
         self.roster.join(SocketId(socket), "u".into(), true, method.into(), self.now).unwrap()
     }
 
@@ -46,11 +46,11 @@ impl Desk {
         self.book.handle_seen(&"p", self.roster.seq(), self.now);
     }
 
-    fn change(&mut self, numbered: Numbered) {
+    fn change(&mut self, numbered: NumberedChange) {
         self.book.handle_change(&"p", numbered, self.now);
     }
 
-    fn part(&mut self, part: Part) {
+    fn part(&mut self, part: SnapshotPart) {
         self.book.handle_snapshot_part(&"p", part, self.now);
     }
 
@@ -75,20 +75,20 @@ impl Desk {
 }
 
 fn connect(socket: u128) -> Told {
-    BookCommand::Connect { socket: SocketId(socket), user: "u".into(), replica: 1, resumable: true }
+    PeerCommand::Connect { socket: SocketId(socket), user: "u".into(), replica: 1, resumable: true }
 }
 
 fn register(socket: u128, method: &str, age_ms: u64) -> Told {
     let age = Duration::from_millis(age_ms);
-    BookCommand::Register { socket: SocketId(socket), user: "u".into(), method: method.into(), age }
+    PeerCommand::Register { socket: SocketId(socket), user: "u".into(), method: method.into(), age }
 }
 
 fn unregister(socket: u128, method: &str) -> Told {
-    BookCommand::Unregister { socket: SocketId(socket), user: "u".into(), method: method.into() }
+    PeerCommand::Unregister { socket: SocketId(socket), user: "u".into(), method: method.into() }
 }
 
 fn gone(socket: u128, cause: Departure) -> Told {
-    BookCommand::Gone { socket: SocketId(socket), user: "u".into(), cause }
+    PeerCommand::Gone { socket: SocketId(socket), user: "u".into(), cause }
 }
 
 #[test]
@@ -232,8 +232,8 @@ fn a_change_between_parts_does_no_harm() {
     let rest = parts.split_off(1);
     desk.part(parts.remove(0));
     // In sequence after all: the snapshot that is on the way is behind it.
-    let second = Change::Joined { socket: SocketId(2), user: "u".into(), resumable: true, method: "a".into() };
-    desk.change(Numbered { seq: 2, change: second });
+    let second = SocketChange::Joined { socket: SocketId(2), user: "u".into(), resumable: true, method: "a".into() };
+    desk.change(NumberedChange { seq: 2, change: second });
     rest.into_iter().for_each(|part| desk.part(part));
     assert_eq!(desk.told(), [connect(2), register(2, "a", 0)]);
     desk.pass(500);
@@ -309,13 +309,13 @@ fn a_socket_at_another_peer_is_nobody_elses() {
     let empty = Snapshot { seq: 0, sockets: Vec::new() }.into_parts(1).remove(0);
     desk.book.handle_snapshot_part(&"q", empty, desk.now);
     desk.told();
-    let taken = Change::Joined { socket: SocketId(1), user: "u".into(), resumable: true, method: "b".into() };
-    desk.book.handle_change(&"q", Numbered { seq: 1, change: taken.clone() }, desk.now);
+    let taken = SocketChange::Joined { socket: SocketId(1), user: "u".into(), resumable: true, method: "b".into() };
+    desk.book.handle_change(&"q", NumberedChange { seq: 1, change: taken.clone() }, desk.now);
     assert_eq!((desk.told(), desk.book.refused()), (vec![], 1));
     assert_eq!((desk.book.owner(SocketId(1)), desk.book.replica(&"q")), (Some(&"p"), Some(2)));
     // While the first owner is silent it may well have come to another one, and stays there.
     desk.lost(Departure::ReplicaSilent);
-    desk.book.handle_change(&"q", Numbered { seq: 2, change: taken }, desk.now);
+    desk.book.handle_change(&"q", NumberedChange { seq: 2, change: taken }, desk.now);
     desk.told();
     desk.lost(Departure::ReplicaLost);
     assert_eq!((desk.told(), desk.book.owner(SocketId(1))), (vec![], Some(&"q")));
@@ -332,11 +332,11 @@ fn another_user_is_another_socket() {
 
 #[test]
 fn numbers_are_small_and_used_again() {
-    let mut book: Book<u8> = Book::new(BookSettings { peers_max: 3, ..BookSettings::default() });
+    let mut book: PeerDirectory<u8> = PeerDirectory::new(PeerSettings { peers_max: 3, ..PeerSettings::default() });
     for peer in [7, 8, 9, 10] {
         book.handle_seen(&peer, 0, Time::ZERO);
     }
-    let numbers = |book: &Book<u8>| [7, 8, 9, 10].map(|peer| book.replica(&peer));
+    let numbers = |book: &PeerDirectory<u8>| [7, 8, 9, 10].map(|peer| book.replica(&peer));
     assert_eq!((numbers(&book), book.refused()), ([Some(1), Some(2), Some(3), None], 1));
     book.handle_lost(&8, Departure::ReplicaLost, Time::ZERO);
     book.handle_seen(&10, 0, Time::ZERO);
@@ -351,12 +351,12 @@ fn numbers_are_small_and_used_again() {
 
 #[test]
 fn what_is_over_a_bound_is_counted_and_sync_goes_on() {
-    let mut desk = Desk::with(BookSettings {
+    let mut desk = Desk::with(PeerSettings {
         sockets_per_peer_max: 2,
         methods_per_socket_max: 2,
         method_bytes_max: 3,
         user_bytes_max: 1,
-        ..BookSettings::default()
+        ..PeerSettings::default()
     });
     desk.seen();
     desk.answer();
@@ -382,14 +382,14 @@ fn what_is_over_a_bound_is_counted_and_sync_goes_on() {
 
 #[test]
 fn a_snapshot_without_end_is_bounded() {
-    let mut desk = Desk::with(BookSettings { sockets_per_peer_max: 3, ..BookSettings::default() });
+    let mut desk = Desk::with(PeerSettings { sockets_per_peer_max: 3, ..PeerSettings::default() });
     desk.seen();
     let announced = |socket: u32| {
         let methods: Vec<(Arc<str>, Duration)> = vec![("a".into(), Duration::ZERO)];
-        Announced { socket: SocketId(socket.into()), user: "u".into(), resumable: false, methods }
+        AnnouncedSocket { socket: SocketId(socket.into()), user: "u".into(), resumable: false, methods }
     };
     for index in 0..10 {
-        desk.part(Part { seq: 1, index, last: index == 9, sockets: vec![announced(index)] });
+        desk.part(SnapshotPart { seq: 1, index, last: index == 9, sockets: vec![announced(index)] });
     }
     assert_eq!((desk.book.sockets(), desk.book.refused(), desk.book.unsynced()), (3, 7, 0));
 }

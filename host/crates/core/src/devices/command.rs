@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::event::SessionEvent;
-use super::record::{Holder, Record, Status};
+use super::record::{DeviceRecord, DeviceStatus, Holder};
 use super::register::{AuthError, CloseReason, OpId, RegisterId, ThrottleReason};
 use crate::decisions::{Event, Incumbent, Newcomer};
 use crate::experiments::{Exposure, Trial};
@@ -14,23 +14,23 @@ use crate::ids::SocketId;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeviceCommand {
     /// Check the token that the socket brought with its register, and bring what came of it by
-    /// [`crate::devices::Sessions::handle_proof`].
+    /// [`crate::devices::DeviceSessions::handle_proof`].
     CheckToken {
         /// The socket.
         socket: SocketId,
         /// Its register.
         register: RegisterId,
     },
-    /// Read the device's record and bring it by [`crate::devices::Sessions::handle_read`], or
-    /// [`crate::devices::Sessions::handle_unreadable`].
+    /// Read the device's record and bring it by [`crate::devices::DeviceSessions::handle_read`], or
+    /// [`crate::devices::DeviceSessions::handle_unreadable`].
     Read {
         /// The device.
         device: Arc<str>,
         /// The operation's number.
         op: OpId,
     },
-    /// Ask a replica about its socket, which is answered there by [`crate::devices::Sessions::owner_answer`], and bring the
-    /// answer by [`crate::devices::Sessions::handle_owner`]: [`crate::devices::OwnerAnswer::Gone`] if the replica is known to be
+    /// Ask a replica about its socket, which is answered there by [`crate::devices::DeviceSessions::owner_answer`], and bring the
+    /// answer by [`crate::devices::DeviceSessions::handle_owner`]: [`crate::devices::OwnerAnswer::Gone`] if the replica is known to be
     /// dead, [`crate::devices::OwnerAnswer::Silent`] if no answer came.
     AskOwner {
         /// The device.
@@ -42,7 +42,7 @@ pub enum DeviceCommand {
         /// Its socket.
         socket: SocketId,
     },
-    /// Ask `settle` and bring the verdict by [`crate::devices::Sessions::handle_verdict`].
+    /// Ask `settle` and bring the verdict by [`crate::devices::DeviceSessions::handle_verdict`].
     AskSettle {
         /// The device; the hash of its id is the key of the decision.
         device: Arc<str>,
@@ -64,7 +64,7 @@ pub enum DeviceCommand {
         pinned: Option<Box<Exposure>>,
     },
     /// Write the record if the store's has the epoch `expected` (0: if there is none), in one step, and bring what became of
-    /// it by [`crate::devices::Sessions::handle_swapped`].
+    /// it by [`crate::devices::DeviceSessions::handle_swapped`].
     ///
     /// So that the devices of a dead replica are found, the host keeps for each replica the set of those whose record names
     /// it as holder's or, while their status is not offline, in `ended`; in the same step as the record.
@@ -76,7 +76,7 @@ pub enum DeviceCommand {
         /// The epoch that the record must have.
         expected: u64,
         /// The new record, with a greater epoch.
-        record: Box<Record>,
+        record: Box<DeviceRecord>,
     },
     /// Tell the socket `device:registered`; of a device whose status is provisioning with a token for it.
     Registered {
@@ -85,7 +85,7 @@ pub enum DeviceCommand {
         /// The device.
         device: Arc<str>,
         /// Its status.
-        status: Status,
+        status: DeviceStatus,
         /// The code in the record of one that is provisioning, which its token carries. Never one without: a token without a code is
         /// that of a paired device.
         pairing_code: Option<Arc<str>>,
@@ -106,16 +106,16 @@ pub enum DeviceCommand {
         /// Why.
         error: AuthError,
     },
-    /// Close the socket, and say so by [`crate::devices::Sessions::handle_close`] when it is closed.
+    /// Close the socket, and say so by [`crate::devices::DeviceSessions::handle_close`] when it is closed.
     Close {
         /// The socket.
         socket: SocketId,
         /// Why.
         why: CloseReason,
     },
-    /// Tell a replica to evict its socket, which it does by [`crate::devices::Sessions::handle_evict`] and always confirms;
-    /// bring the confirmation by [`crate::devices::Sessions::handle_evict_confirmed`]. It is said again until it comes, or the
-    /// replica is said to be dead by [`crate::devices::Sessions::handle_replica_gone`].
+    /// Tell a replica to evict its socket, which it does by [`crate::devices::DeviceSessions::handle_evict`] and always confirms;
+    /// bring the confirmation by [`crate::devices::DeviceSessions::handle_evict_confirmed`]. It is said again until it comes, or the
+    /// replica is said to be dead by [`crate::devices::DeviceSessions::handle_replica_gone`].
     EvictRemote {
         /// The device.
         device: Arc<str>,
@@ -143,7 +143,7 @@ pub enum DeviceCommand {
         /// The device.
         device: Arc<str>,
         /// Its status.
-        status: Status,
+        status: DeviceStatus,
         /// The epoch of the record that says so.
         epoch: u64,
         /// The user or organisation whose dashboards may know.

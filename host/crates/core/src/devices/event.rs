@@ -15,9 +15,9 @@ pub struct SessionEvent {
     /// The socket that was decided on.
     pub socket: Option<SocketId>,
     /// What was decided.
-    pub outcome: Outcome,
+    pub outcome: SessionOutcome,
     /// Why.
-    pub reason: Reason,
+    pub reason: SessionReason,
     /// The record's epoch that the decision made or rests on; 0 if it rests on none.
     pub epoch: u64,
     /// The question to `settle` that it came from: by it the host knows arm and generation.
@@ -30,7 +30,7 @@ pub struct SessionEvent {
 
 /// What was decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Outcome {
+pub enum SessionOutcome {
     /// The socket has the session.
     Accepted,
     /// The socket does not get it and is closed.
@@ -45,7 +45,7 @@ pub enum Outcome {
 
 /// Why it was decided so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reason {
+pub enum SessionReason {
     /// Accepted: nobody had it.
     Free,
     /// Accepted: the holder was gone. Offline: the holder is gone.

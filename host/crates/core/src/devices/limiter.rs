@@ -15,7 +15,7 @@ use crate::time::{Time, millis};
 
 /// By what a register is counted. Never by its network address: fleets sit behind one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Key {
+pub enum LimiterKey {
     /// The device id that it claims.
     Device(Arc<str>),
     /// Hash of the fingerprint that it gives.
@@ -26,11 +26,13 @@ pub enum Key {
     Anonymous,
 }
 
-impl Key {
+impl LimiterKey {
     /// The key of a register that claims this device id, has this hash of a fingerprint and of a token: the first there is.
-    pub fn of(device: Option<Arc<str>>, fingerprint: Option<u64>, token: Option<u64>) -> Key {
-        let weaker = || fingerprint.map(Key::Fingerprint).or(token.map(Key::Token)).unwrap_or(Key::Anonymous);
-        device.map(Key::Device).unwrap_or_else(weaker)
+    pub fn of(device: Option<Arc<str>>, fingerprint: Option<u64>, token: Option<u64>) -> LimiterKey {
+        let weaker = || {
+            fingerprint.map(LimiterKey::Fingerprint).or(token.map(LimiterKey::Token)).unwrap_or(LimiterKey::Anonymous)
+        };
+        device.map(LimiterKey::Device).unwrap_or_else(weaker)
     }
 }
 
@@ -58,13 +60,13 @@ pub enum Admission {
 #[derive(Debug)]
 pub struct Limiter {
     settings: LimiterSettings,
-    entries: HashMap<Key, Entry>,
+    entries: HashMap<LimiterKey, KeyCounts>,
     /// Each key with whether it proved a token and when it is forgotten.
-    order: BTreeSet<(bool, Time, Key)>,
+    order: BTreeSet<(bool, Time, LimiterKey)>,
 }
 
 #[derive(Debug, Default)]
-struct Entry {
+struct KeyCounts {
     unproven: Window,
     proven: Window,
     /// Refused until then, whatever it brings.
@@ -84,14 +86,14 @@ impl Limiter {
     }
 
     /// Somebody wants to register.
-    pub fn admit(&mut self, key: &Key, now: Time) -> Admission {
+    pub fn admit(&mut self, key: &LimiterKey, now: Time) -> Admission {
         self.forget_old(now);
         if !self.entries.contains_key(key) && !self.make_room() {
             return Admission::Pass;
         }
         let settings = self.settings;
         let entry = self.entries.entry(key.clone()).or_default();
-        let admission = entry.admit(&settings, *key == Key::Anonymous, now);
+        let admission = entry.admit(&settings, *key == LimiterKey::Anonymous, now);
         self.order.remove(&(entry.has_proved, entry.forgotten_at, key.clone()));
         entry.forgotten_at = (now + millis(settings.idle_ms)).max(entry.locked_until).max(entry.cooling_until);
         self.order.insert((entry.has_proved, entry.forgotten_at, key.clone()));
@@ -99,7 +101,7 @@ impl Limiter {
     }
 
     /// What was admitted last proved a token: the key is open, and its trips are forgotten.
-    pub fn prove(&mut self, key: &Key, now: Time) {
+    pub fn prove(&mut self, key: &LimiterKey, now: Time) {
         let Some(entry) = self.entries.get_mut(key) else { return };
         self.order.remove(&(entry.has_proved, entry.forgotten_at, key.clone()));
         // Those that were admitted before its proof came may be more than the rate.
@@ -113,7 +115,7 @@ impl Limiter {
     }
 
     /// Whether a key is quarantined.
-    pub fn is_quarantined(&self, key: &Key, now: Time) -> bool {
+    pub fn is_quarantined(&self, key: &LimiterKey, now: Time) -> bool {
         self.entries.get(key).is_some_and(|entry| entry.is_quarantined && entry.locked_until > now)
     }
 
@@ -136,8 +138,8 @@ impl Limiter {
         self.next_forgotten().map(|(at, _)| at)
     }
 
-    fn next_forgotten(&self) -> Option<(Time, Key)> {
-        let first_key = Key::Device("".into());
+    fn next_forgotten(&self) -> Option<(Time, LimiterKey)> {
+        let first_key = LimiterKey::Device("".into());
         let unproven = self.order.first();
         let proven = self.order.range((true, Time::ZERO, first_key)..).next();
         let first = unproven.into_iter().chain(proven).min_by_key(|(_, at, _)| *at);
@@ -158,14 +160,14 @@ impl Limiter {
         }
     }
 
-    fn forget(&mut self, key: &Key) {
+    fn forget(&mut self, key: &LimiterKey) {
         if let Some(entry) = self.entries.remove(key) {
             self.order.remove(&(entry.has_proved, entry.forgotten_at, key.clone()));
         }
     }
 }
 
-impl Entry {
+impl KeyCounts {
     fn admit(&mut self, settings: &LimiterSettings, is_anonymous: bool, now: Time) -> Admission {
         let (window, cooldown) = (millis(settings.window_ms), millis(settings.cooldown_ms));
         let rate_max = if is_anonymous { settings.anonymous_max } else { settings.rate_max } as usize;
@@ -200,8 +202,8 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn key() -> Key {
-        Key::Device("d".into())
+    fn key() -> LimiterKey {
+        LimiterKey::Device("d".into())
     }
 
     fn limiter() -> Limiter {
@@ -209,16 +211,16 @@ mod tests {
     }
 
     /// Registers until the key is closed; how many passed.
-    fn fill(limiter: &mut Limiter, key: &Key, now: Time) -> usize {
+    fn fill(limiter: &mut Limiter, key: &LimiterKey, now: Time) -> usize {
         (0..1_000).take_while(|_| limiter.admit(key, now) == Admission::Pass).count()
     }
 
     #[test]
     fn the_first_name_there_is_counts() {
-        assert_eq!(Key::of(Some("d".into()), Some(1), Some(2)), key());
-        assert_eq!(Key::of(None, Some(1), Some(2)), Key::Fingerprint(1));
-        assert_eq!(Key::of(None, None, Some(2)), Key::Token(2));
-        assert_eq!(Key::of(None, None, None), Key::Anonymous);
+        assert_eq!(LimiterKey::of(Some("d".into()), Some(1), Some(2)), key());
+        assert_eq!(LimiterKey::of(None, Some(1), Some(2)), LimiterKey::Fingerprint(1));
+        assert_eq!(LimiterKey::of(None, None, Some(2)), LimiterKey::Token(2));
+        assert_eq!(LimiterKey::of(None, None, None), LimiterKey::Anonymous);
     }
 
     #[test]
@@ -229,8 +231,8 @@ mod tests {
         let expected = Admission::OnProof { retry_after: 30 * SECOND, is_quarantine: false };
         assert_eq!(limiter.admit(&key(), half), expected);
         assert_eq!(fill(&mut limiter, &key(), Time::from_millis(60_000)), 20);
-        assert_eq!(fill(&mut limiter, &Key::Anonymous, Time::ZERO), 60);
-        assert_eq!(fill(&mut limiter, &Key::Fingerprint(1), Time::ZERO), 20);
+        assert_eq!(fill(&mut limiter, &LimiterKey::Anonymous, Time::ZERO), 60);
+        assert_eq!(fill(&mut limiter, &LimiterKey::Fingerprint(1), Time::ZERO), 20);
     }
 
     #[test]
@@ -290,8 +292,8 @@ mod tests {
     fn keys_are_forgotten() {
         let mut limiter = limiter();
         limiter.admit(&key(), Time::ZERO);
-        limiter.admit(&Key::Token(1), Time::from_millis(1));
-        limiter.prove(&Key::Token(1), Time::from_millis(1));
+        limiter.admit(&LimiterKey::Token(1), Time::from_millis(1));
+        limiter.prove(&LimiterKey::Token(1), Time::from_millis(1));
         assert_eq!((limiter.keys(), limiter.next_expiry()), (2, Some(Time::from_millis(600_000))));
         limiter.forget_old(Time::from_millis(600_000));
         assert_eq!((limiter.keys(), limiter.next_expiry()), (1, Some(Time::from_millis(600_001))));
@@ -305,12 +307,16 @@ mod tests {
         limiter.admit(&key(), Time::ZERO);
         limiter.prove(&key(), Time::ZERO);
         for token in 0..10 {
-            assert_eq!(limiter.admit(&Key::Token(token), Time::from_millis(token)), Admission::Pass);
+            assert_eq!(limiter.admit(&LimiterKey::Token(token), Time::from_millis(token)), Admission::Pass);
             assert_eq!((limiter.keys(), limiter.order.len()), (2, 2));
         }
         assert!(limiter.entries.contains_key(&key()));
-        limiter.prove(&Key::Token(9), Time::from_millis(9));
-        assert_eq!(fill(&mut limiter, &Key::Token(10), Time::from_millis(10)), 1_000, "no room: it passes uncounted");
+        limiter.prove(&LimiterKey::Token(9), Time::from_millis(9));
+        assert_eq!(
+            fill(&mut limiter, &LimiterKey::Token(10), Time::from_millis(10)),
+            1_000,
+            "no room: it passes uncounted"
+        );
         assert_eq!(limiter.keys(), 2);
     }
 }

@@ -18,13 +18,20 @@ pub mod throttle;
 mod window;
 
 pub use command::DeviceCommand;
-pub use event::{Outcome, Reason, SessionEvent};
-pub use limiter::{Admission, Key, Limiter};
-pub use record::{Ended, Happened, Holder, Record, Status};
+pub use event::{SessionEvent, SessionOutcome, SessionReason};
+pub use limiter::{Admission, Limiter, LimiterKey};
+pub use record::{DeviceRecord, DeviceStatus, Ended, Happened, Holder};
 pub use register::{
     AuthError, CloseReason, Credentials, Moment, OpId, OwnerAnswer, Proof, RegisterId, Registration, StoreAway,
-    Swapped, ThrottleReason, TooManySockets,
+    SwapResult, ThrottleReason, TooManySockets,
 };
-pub use sessions::{DeviceLoad, LocalHolder, Sessions};
+pub use sessions::{DeviceLoad, DeviceSessions, LocalHolder};
 pub use settings::{DeviceSettings, LimiterSettings, ThrottleSettings};
 pub use throttle::{LoadBand, Throttle};
+
+// Former names.
+pub use event::{SessionOutcome as Outcome, SessionReason as Reason};
+pub use limiter::LimiterKey as Key;
+pub use record::{DeviceRecord as Record, DeviceStatus as Status};
+pub use register::SwapResult as Swapped;
+pub use sessions::DeviceSessions as Sessions;

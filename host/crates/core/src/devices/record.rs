@@ -5,9 +5,9 @@
 //! that was restarted empty, and of two sockets that were accepted while nobody could see the record the one that was
 //! accepted later has the greater epoch. Safety never rests on the clocks: only which of the two is kept does.
 //!
-//! An operator's changes ([`Record::blocked`], [`Record::unblocked`], [`Record::disconnected`], [`Record::paired_with`]) are
+//! An operator's changes ([`DeviceRecord::blocked`], [`DeviceRecord::unblocked`], [`DeviceRecord::disconnected`], [`DeviceRecord::paired_with`]) are
 //! made by the host in the same way: read, change, compare-and-set. It then tells the replica of the holder that there was
-//! to evict it ([`crate::devices::Sessions::handle_evict`], with the new record's epoch), and the dashboards of the status.
+//! to evict it ([`crate::devices::DeviceSessions::handle_evict`], with the new record's epoch), and the dashboards of the status.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::ids::SocketId;
 
 /// What is known of a device, cluster-wide. The default is that of a device nobody has heard of.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Record {
+pub struct DeviceRecord {
     /// Grows with every change; 0 if there is no record.
     pub epoch: u64,
     /// The socket that holds the session.
@@ -32,7 +32,7 @@ pub struct Record {
     /// How often a newcomer was refused by `settle`.
     pub refusals: u64,
     /// What dashboards are told.
-    pub status: Status,
+    pub status: DeviceStatus,
     /// An operator does not want it.
     pub is_blocked: bool,
     /// It was paired, or brought the token of a paired device.
@@ -88,7 +88,7 @@ pub struct Happened {
 
 /// What dashboards are told of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Status {
+pub enum DeviceStatus {
     /// Nobody holds its session, or the holder gives no heartbeat.
     #[default]
     Offline,
@@ -107,15 +107,15 @@ pub enum Fate {
     Gone(Departure),
 }
 
-impl Record {
+impl DeviceRecord {
     /// Whether it names this socket as the holder.
     pub fn is_held_by(&self, replica: &str, socket: SocketId) -> bool {
         self.holder.as_ref().is_some_and(|holder| *holder.replica == *replica && holder.socket == socket)
     }
 
     /// The status while somebody holds the session.
-    pub fn status_held(&self) -> Status {
-        if self.pairing_code.is_some() && !self.is_paired { Status::Provisioning } else { Status::Online }
+    pub fn status_held(&self) -> DeviceStatus {
+        if self.pairing_code.is_some() && !self.is_paired { DeviceStatus::Provisioning } else { DeviceStatus::Online }
     }
 
     /// What a policy is told of what happened lately, newest first.
@@ -126,7 +126,7 @@ impl Record {
 
     /// `holder` gets the session; its epoch is the new record's, which is greater than `above`, too. `fate` is that of the
     /// one that this record names, if it names one.
-    pub fn accepted(&self, mut holder: Holder, fate: Fate, above: u64, unix_ms: u64) -> Record {
+    pub fn accepted(&self, mut holder: Holder, fate: Fate, above: u64, unix_ms: u64) -> DeviceRecord {
         let mut next = self.next(above, unix_ms);
         let is_eviction = self.holder.is_some() && fate == Fate::Evicted;
         match (next.holder.take(), fate) {
@@ -148,7 +148,7 @@ impl Record {
     }
 
     /// A newcomer was refused; nothing else changes.
-    pub fn refused(&self, unix_ms: u64) -> Record {
+    pub fn refused(&self, unix_ms: u64) -> DeviceRecord {
         let mut next = self.next(0, unix_ms);
         next.refusals += 1;
         next.push(Happening::Refused, unix_ms);
@@ -159,7 +159,7 @@ impl Record {
     }
 
     /// The holder is as `status` says; it registered again if `is_refresh`. The new epoch is greater than `above`, too.
-    pub fn touched(&self, status: Status, is_refresh: bool, above: u64, unix_ms: u64) -> Record {
+    pub fn touched(&self, status: DeviceStatus, is_refresh: bool, above: u64, unix_ms: u64) -> DeviceRecord {
         let mut next = self.next(above, unix_ms);
         next.status = status;
         if is_refresh {
@@ -170,7 +170,7 @@ impl Record {
     }
 
     /// The holder ended, and nobody holds the session. The status stays.
-    pub fn released(&self, how: Departure, unix_ms: u64) -> Record {
+    pub fn released(&self, how: Departure, unix_ms: u64) -> DeviceRecord {
         let mut next = self.next(0, unix_ms);
         if let Some(holder) = next.holder.take() {
             next.push(happening(how), unix_ms);
@@ -181,48 +181,48 @@ impl Record {
     }
 
     /// Nobody came in time: it is offline. The new epoch is greater than `above`, too.
-    pub fn offline(&self, above: u64, unix_ms: u64) -> Record {
+    pub fn offline(&self, above: u64, unix_ms: u64) -> DeviceRecord {
         let mut next = self.next(above, unix_ms);
-        next.status = Status::Offline;
+        next.status = DeviceStatus::Offline;
         next.tried(self, None, false, unix_ms)
     }
 
     /// An operator ends the session: the socket that has it is to be evicted, the device may come back.
-    pub fn disconnected(&self, unix_ms: u64) -> Record {
+    pub fn disconnected(&self, unix_ms: u64) -> DeviceRecord {
         let mut next = self.next(0, unix_ms);
         if let Some(holder) = next.holder.take() {
             next.push(Happening::Evicted, unix_ms);
             next.ended = Some(Ended { how: Departure::Evicted, at_ms: unix_ms, replica: holder.replica });
         }
-        next.status = Status::Offline;
+        next.status = DeviceStatus::Offline;
         next.tried(self, Some(None), false, unix_ms)
     }
 
     /// An operator ends the session and does not let the device come back.
-    pub fn blocked(&self, unix_ms: u64) -> Record {
-        Record { is_blocked: true, ..self.disconnected(unix_ms) }
+    pub fn blocked(&self, unix_ms: u64) -> DeviceRecord {
+        DeviceRecord { is_blocked: true, ..self.disconnected(unix_ms) }
     }
 
     /// An operator lets the device come back.
-    pub fn unblocked(&self, unix_ms: u64) -> Record {
-        Record { is_blocked: false, ..self.next(0, unix_ms) }
+    pub fn unblocked(&self, unix_ms: u64) -> DeviceRecord {
+        DeviceRecord { is_blocked: false, ..self.next(0, unix_ms) }
     }
 
     /// An operator paired the device, by the code that it has.
-    pub fn paired_with(&self, owner: Option<Arc<str>>, unix_ms: u64) -> Record {
+    pub fn paired_with(&self, owner: Option<Arc<str>>, unix_ms: u64) -> DeviceRecord {
         let mut next = self.next(0, unix_ms);
         (next.is_paired, next.owner) = (true, owner);
-        if next.status == Status::Provisioning {
-            next.status = Status::Online;
+        if next.status == DeviceStatus::Provisioning {
+            next.status = DeviceStatus::Online;
         }
         next.tried(self, None, false, unix_ms)
     }
 
     /// A decision of `settle` was taken in an arm. What was decided is to follow at the same moment; the epoch is still the same.
-    pub fn exposed(&self, exposure: &Exposure, unix_ms: u64) -> Record {
+    pub fn exposed(&self, exposure: &Exposure, unix_ms: u64) -> DeviceRecord {
         let mut next = self.clone();
         let device = ExposedDevice {
-            is_offline: self.status == Status::Offline,
+            is_offline: self.status == DeviceStatus::Offline,
             holder_since_ms: self.holder.as_ref().map(|holder| holder.accepted_ms),
             burst_ms: self.burst_began(exposure.window_ms, unix_ms),
         };
@@ -234,7 +234,7 @@ impl Record {
     }
 
     /// So long had nothing been heard of the holder. What becomes of it is to follow at the same moment; the epoch is still the same.
-    pub fn silent_for(&self, silent_ms: u32) -> Record {
+    pub fn silent_for(&self, silent_ms: u32) -> DeviceRecord {
         let mut next = self.clone();
         if let Some(trial) = &mut next.trial {
             trial.silent_for(silent_ms);
@@ -245,15 +245,15 @@ impl Record {
     /// Its trial counts what changed since `before`. `holder_since_ms`: the holder is another one, accepted then; or none any more.
     fn tried(
         mut self,
-        before: &Record,
+        before: &DeviceRecord,
         holder_since_ms: Option<Option<u64>>,
         is_eviction: bool,
         unix_ms: u64,
-    ) -> Record {
+    ) -> DeviceRecord {
         if let Some(trial) = &mut self.trial {
             let change = RecordChange {
-                was_offline: before.status == Status::Offline,
-                is_offline: self.status == Status::Offline,
+                was_offline: before.status == DeviceStatus::Offline,
+                is_offline: self.status == DeviceStatus::Offline,
                 was_held: before.holder.is_some(),
                 holder_since_ms,
                 is_eviction,
@@ -276,8 +276,8 @@ impl Record {
         began_ms
     }
 
-    fn next(&self, above: u64, unix_ms: u64) -> Record {
-        Record { epoch: self.epoch.max(above).saturating_add(1).max(unix_ms), ..self.clone() }
+    fn next(&self, above: u64, unix_ms: u64) -> DeviceRecord {
+        DeviceRecord { epoch: self.epoch.max(above).saturating_add(1).max(unix_ms), ..self.clone() }
     }
 
     fn push(&mut self, what: Happening, unix_ms: u64) {
@@ -323,11 +323,11 @@ mod tests {
         }
     }
 
-    fn held() -> Record {
-        Record::default().accepted(holder(1), Fate::Evicted, 0, NOW_MS)
+    fn held() -> DeviceRecord {
+        DeviceRecord::default().accepted(holder(1), Fate::Evicted, 0, NOW_MS)
     }
 
-    fn happenings(record: &Record) -> Vec<Happening> {
+    fn happenings(record: &DeviceRecord) -> Vec<Happening> {
         record.events.iter().map(|event| event.what).collect()
     }
 
@@ -345,7 +345,7 @@ mod tests {
         let one = held();
         assert_eq!((one.flips, happenings(&one)), (0, vec![Happening::Accepted]));
         let two = one.accepted(holder(2), Fate::Evicted, 0, NOW_MS + 5);
-        assert_eq!((two.flips, two.status), (1, Status::Online));
+        assert_eq!((two.flips, two.status), (1, DeviceStatus::Online));
         assert_eq!(happenings(&two), [Happening::Accepted, Happening::Evicted, Happening::Accepted]);
         let three = two.accepted(holder(3), Fate::Gone(Departure::TransportLost), 0, NOW_MS + 6);
         assert_eq!((three.flips, three.events[1].what), (1, Happening::Lost));
@@ -357,10 +357,10 @@ mod tests {
         let gone = held().released(Departure::Closed, NOW_MS + 1);
         assert_eq!(
             (gone.holder.is_none(), gone.status, gone.events[0].what),
-            (true, Status::Online, Happening::Closed)
+            (true, DeviceStatus::Online, Happening::Closed)
         );
         assert_eq!(gone.ended.as_ref().unwrap().how, Departure::Closed);
-        assert_eq!(gone.offline(0, NOW_MS + 2).status, Status::Offline);
+        assert_eq!(gone.offline(0, NOW_MS + 2).status, DeviceStatus::Offline);
         let back = gone.accepted(holder(2), Fate::Evicted, 0, NOW_MS + 3);
         assert_eq!((back.flips, back.ended), (0, None));
         assert_eq!(gone.released(Departure::TransportLost, NOW_MS + 4).events, gone.events, "nobody was there");
@@ -379,17 +379,17 @@ mod tests {
 
     #[test]
     fn an_operator_pairs_blocks_and_unblocks() {
-        let code = Record { pairing_code: Some("c".into()), ..Record::default() };
+        let code = DeviceRecord { pairing_code: Some("c".into()), ..DeviceRecord::default() };
         let one = code.accepted(holder(1), Fate::Evicted, 0, NOW_MS);
-        assert_eq!(one.status, Status::Provisioning);
+        assert_eq!(one.status, DeviceStatus::Provisioning);
         let two = one.paired_with(Some("u".into()), NOW_MS);
-        assert_eq!((two.status, two.is_paired, two.pairing_code.as_deref()), (Status::Online, true, Some("c")));
+        assert_eq!((two.status, two.is_paired, two.pairing_code.as_deref()), (DeviceStatus::Online, true, Some("c")));
         let three = two.blocked(NOW_MS);
-        assert_eq!((three.status, three.is_blocked, three.holder.is_none()), (Status::Offline, true, true));
+        assert_eq!((three.status, three.is_blocked, three.holder.is_none()), (DeviceStatus::Offline, true, true));
         assert_eq!(three.ended.as_ref().unwrap().how, Departure::Evicted);
         let four = three.unblocked(NOW_MS);
         assert!(!four.is_blocked && four.epoch > three.epoch);
-        let offline = held().touched(Status::Offline, false, 0, NOW_MS);
-        assert_eq!((offline.status, offline.holder.is_some()), (Status::Offline, true));
+        let offline = held().touched(DeviceStatus::Offline, false, 0, NOW_MS);
+        assert_eq!((offline.status, offline.holder.is_some()), (DeviceStatus::Offline, true));
     }
 }

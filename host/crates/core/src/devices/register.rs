@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use super::limiter::Key;
-use super::record::Record;
+use super::limiter::LimiterKey;
+use super::record::DeviceRecord;
 use crate::time::Time;
 
 /// When something happened. Spans are measured by `now`; `unix_ms` is for what other replicas will read.
@@ -31,8 +31,8 @@ pub struct Registration {
     /// The device. With a token the id that it claims, if it does. With a pairing code the id that the host gives it: always
     /// the same for the same fingerprint, or its duplicate sockets would be different devices.
     pub device: Option<Arc<str>>,
-    /// By what the flap limiter counts it ([`Key::of`]): what the client itself said.
-    pub key: Key,
+    /// By what the flap limiter counts it ([`LimiterKey::of`]): what the client itself said.
+    pub key: LimiterKey,
     /// By what it wants to be believed.
     pub credentials: Credentials,
     /// Hash of its fingerprint; the same on every replica.
@@ -140,7 +140,7 @@ pub struct StoreAway;
 
 /// What became of a compare-and-set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Swapped {
+pub enum SwapResult {
     /// The record is the new one.
     Won,
     /// The record had another epoch and was not changed.
@@ -168,4 +168,4 @@ pub enum OwnerAnswer {
 }
 
 /// The answer to a read: a default record if there is none.
-pub type ReadResult = Result<Record, StoreAway>;
+pub type ReadResult = Result<DeviceRecord, StoreAway>;

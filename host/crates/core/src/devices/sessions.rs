@@ -15,7 +15,7 @@
 //! its record is read and brought in line with what is true here (its holder went, registers again, gives no heartbeat, or was
 //! accepted while the store was away), and its holder in line with the record (another one has the session).
 //!
-//! The host calls a `handle_*` under a lock, drains [`Sessions::next_command`], unlocks and carries the commands out. Every
+//! The host calls a `handle_*` under a lock, drains [`DeviceSessions::next_command`], unlocks and carries the commands out. Every
 //! handler first does what was due at its moment. Whether there is a cluster makes no difference: without one the host
 //! answers `Read` and `Swap` from a map of its own.
 //!
@@ -54,7 +54,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use self::state::{Device, Due, Eviction, Socket, Store};
+use self::state::{DeviceSocket, DeviceState, Eviction, StoreState, TimerOwner};
 use super::command::DeviceCommand;
 use super::limiter::Limiter;
 use super::register::Moment;
@@ -70,7 +70,7 @@ pub const SHORT_RETRY_MS: u32 = 500;
 
 /// The sessions of one replica.
 #[derive(Debug)]
-pub struct Sessions {
+pub struct DeviceSessions {
     /// The replica's uid.
     replica: Arc<str>,
     settings: DeviceSettings,
@@ -80,12 +80,12 @@ pub struct Sessions {
     band: LoadBand,
     limiter: Limiter,
     throttle: Throttle,
-    sockets: HashMap<SocketId, Socket>,
-    devices: BTreeMap<Arc<str>, Device>,
+    sockets: HashMap<SocketId, DeviceSocket>,
+    devices: BTreeMap<Arc<str>, DeviceState>,
     /// Evictions at other replicas that are not confirmed, by device and epoch.
     evictions: BTreeMap<(Arc<str>, u64), Eviction>,
-    store: Store,
-    timers: BTreeSet<(Time, Due)>,
+    store: StoreState,
+    timers: BTreeSet<(Time, TimerOwner)>,
     last_register: u64,
     last_op: u64,
     commands: VecDeque<DeviceCommand>,
@@ -127,10 +127,10 @@ pub struct LocalHolder {
     pub is_sure: bool,
 }
 
-impl Sessions {
+impl DeviceSessions {
     /// The sessions of a replica, of which there are none yet. `replica` is its uid, never used by another process.
-    pub fn new(replica: Arc<str>, settings: DeviceSettings) -> Sessions {
-        Sessions {
+    pub fn new(replica: Arc<str>, settings: DeviceSettings) -> DeviceSessions {
+        DeviceSessions {
             replica,
             settings,
             now: Time::ZERO,
@@ -141,7 +141,7 @@ impl Sessions {
             sockets: HashMap::new(),
             devices: BTreeMap::new(),
             evictions: BTreeMap::new(),
-            store: Store::default(),
+            store: StoreState::default(),
             timers: BTreeSet::new(),
             last_register: 0,
             last_op: 0,
@@ -149,7 +149,7 @@ impl Sessions {
         }
     }
 
-    /// Does what is due. To be called when [`Sessions::poll_timeout`] says so; at any other time it does no harm.
+    /// Does what is due. To be called when [`DeviceSessions::poll_timeout`] says so; at any other time it does no harm.
     pub fn handle_timeout(&mut self, at: Moment) {
         self.advance(at);
         self.limiter.forget_old(self.now);
@@ -161,7 +161,7 @@ impl Sessions {
         self.band = band;
     }
 
-    /// When [`Sessions::handle_timeout`] is to be called next; `None` if there is nothing to do and nothing to forget.
+    /// When [`DeviceSessions::handle_timeout`] is to be called next; `None` if there is nothing to do and nothing to forget.
     pub fn poll_timeout(&self) -> Option<Time> {
         let timer = self.timers.first().map(|(at, _)| *at);
         [timer, self.limiter.next_expiry(), self.throttle.next_expiry()].into_iter().flatten().min()
@@ -185,7 +185,7 @@ impl Sessions {
 
     /// How much there is of everything; looks at every device.
     pub fn load(&self) -> DeviceLoad {
-        let count = |is_one: fn(&Device) -> bool| self.devices.values().filter(|device| is_one(device)).count();
+        let count = |is_one: fn(&DeviceState) -> bool| self.devices.values().filter(|device| is_one(device)).count();
         DeviceLoad {
             sockets: self.sockets.len(),
             devices: self.devices.len(),

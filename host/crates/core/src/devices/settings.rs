@@ -2,7 +2,7 @@
 
 use crate::decisions::rules::SETTLE_MS;
 
-/// The settings of [`crate::devices::Sessions`]. Spans are milliseconds. Zero is a bound like any other.
+/// The settings of [`crate::devices::DeviceSessions`]. Spans are milliseconds. Zero is a bound like any other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceSettings {
     /// The flap limiter.

@@ -47,13 +47,13 @@ impl LoadBand {
 #[derive(Debug)]
 pub struct Throttle {
     settings: ThrottleSettings,
-    entries: HashMap<Arc<str>, Entry>,
+    entries: HashMap<Arc<str>, DeviceCounts>,
     /// Each device with when it is forgotten.
     order: BTreeSet<(Time, Arc<str>)>,
 }
 
 #[derive(Debug, Default)]
-struct Entry {
+struct DeviceCounts {
     passed: Window,
     level: u32,
     /// Since when it was not refused, and did not fall by a level.
@@ -107,7 +107,7 @@ impl Throttle {
     }
 }
 
-impl Entry {
+impl DeviceCounts {
     fn admit(&mut self, settings: &ThrottleSettings, band: LoadBand, now: Time) -> Result<(), Duration> {
         self.fall(settings, now);
         let window = millis(settings.window_ms);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::bucket::BUCKETS;
-use super::experiment::{ARMS_MAX, Experiment, HORIZON_MS_MAX, HORIZON_MS_MIN, NAME_BYTES_MAX, Slot, Status};
+use super::experiment::{ARMS_MAX, Experiment, ExperimentStatus, HORIZON_MS_MAX, HORIZON_MS_MIN, NAME_BYTES_MAX, Slot};
 use super::guardrail::Crossed;
 
 /// Experiments that are kept at most, those included that are over: of these the oldest makes room that is not the last promoted one
@@ -122,13 +122,13 @@ impl Experiments {
 
     /// The experiment that runs in a slot.
     pub fn running(&self, slot: Slot) -> Option<&Experiment> {
-        self.list.iter().find(|experiment| experiment.slot == slot && experiment.status == Status::Running)
+        self.list.iter().find(|experiment| experiment.slot == slot && experiment.status == ExperimentStatus::Running)
     }
 
     /// The experiment of a slot whose treatment was promoted last.
     pub fn promotion(&self, slot: Slot) -> Option<&Experiment> {
         let of_slot = self.list.iter().filter(|experiment| experiment.slot == slot);
-        let promoted = of_slot.filter(|experiment| matches!(experiment.status, Status::Promoted { .. }));
+        let promoted = of_slot.filter(|experiment| matches!(experiment.status, ExperimentStatus::Promoted { .. }));
         promoted.max_by_key(|experiment| experiment.version)
     }
 
@@ -152,7 +152,7 @@ impl Experiments {
             next.list.remove(over.ok_or(CreateError::TooMany)?);
         }
         let version = next.version;
-        next.list.push(Experiment { status: Status::Running, ended_ms: None, version, ..experiment });
+        next.list.push(Experiment { status: ExperimentStatus::Running, ended_ms: None, version, ..experiment });
         Ok(next)
     }
 
@@ -178,7 +178,7 @@ impl Experiments {
     /// # Errors
     /// When there is no such experiment, or it does not run.
     pub fn pause(&self, name: &str) -> Result<Experiments, ChangeError> {
-        self.change(name, |experiment| turn(experiment, &Status::Running, Status::Paused))
+        self.change(name, |experiment| turn(experiment, &ExperimentStatus::Running, ExperimentStatus::Paused))
     }
 
     /// It runs again.
@@ -190,7 +190,7 @@ impl Experiments {
         if let Some(running) = slot.and_then(|slot| self.running(slot)).filter(|running| *running.name != *name) {
             return Err(ChangeError::Busy { slot: running.slot, running: running.name.clone() });
         }
-        self.change(name, |experiment| turn(experiment, &Status::Paused, Status::Running))
+        self.change(name, |experiment| turn(experiment, &ExperimentStatus::Paused, ExperimentStatus::Running))
     }
 
     /// A treatment becomes what serves, which is the host's to bring about; the experiment is over. `arm` names it if there are several.
@@ -207,7 +207,7 @@ impl Experiments {
             };
             let names = || treatments.iter().map(|arm| &*arm.name).collect::<Vec<_>>().join(", ");
             let arm = found.ok_or_else(|| ChangeError::Arm(names()))?.name.clone();
-            (experiment.status, experiment.ended_ms) = (Status::Promoted { arm }, Some(unix_ms));
+            (experiment.status, experiment.ended_ms) = (ExperimentStatus::Promoted { arm }, Some(unix_ms));
             Ok(())
         })
     }
@@ -217,15 +217,15 @@ impl Experiments {
     ///
     /// # Errors
     /// When there is no such experiment, or that is not what happened to it last.
-    pub fn unpromote(&self, name: &str, version: u64, was: &Status) -> Result<Experiments, ChangeError> {
+    pub fn unpromote(&self, name: &str, version: u64, was: &ExperimentStatus) -> Result<Experiments, ChangeError> {
         let found = self.get(name).ok_or_else(|| ChangeError::Unknown(name.to_owned()))?;
-        if found.version != version || !matches!(found.status, Status::Promoted { .. }) {
+        if found.version != version || !matches!(found.status, ExperimentStatus::Promoted { .. }) {
             return Err(ChangeError::Not { name: name.to_owned(), is: found.status.as_str() });
         }
         let is_free = self.running(found.slot).is_none();
         let mut next = self.next();
         for experiment in next.list.iter_mut().filter(|experiment| *experiment.name == *name) {
-            experiment.status = if is_free { was.clone() } else { Status::Paused };
+            experiment.status = if is_free { was.clone() } else { ExperimentStatus::Paused };
             (experiment.ended_ms, experiment.version) = (None, next.version);
         }
         Ok(next)
@@ -238,7 +238,7 @@ impl Experiments {
     pub fn abort(&self, name: &str, reason: &str, unix_ms: u64) -> Result<Experiments, ChangeError> {
         self.change(name, |experiment| {
             let reason = cut(reason).to_owned();
-            end(experiment, Status::Aborted { reason, guardrail: None }, unix_ms);
+            end(experiment, ExperimentStatus::Aborted { reason, guardrail: None }, unix_ms);
             Ok(())
         })
     }
@@ -256,7 +256,7 @@ impl Experiments {
     ) -> Result<Experiments, ChangeError> {
         self.change(name, |experiment| {
             let reason = cut(&format!("guardrail: {arm}: {crossed}")).to_owned();
-            end(experiment, Status::Aborted { reason, guardrail: Some(crossed.guardrail) }, unix_ms);
+            end(experiment, ExperimentStatus::Aborted { reason, guardrail: Some(crossed.guardrail) }, unix_ms);
             Ok(())
         })
     }
@@ -275,8 +275,8 @@ impl Experiments {
             if before.clone().any(|other| other.name == experiment.name) {
                 return Err(CreateError::Taken(experiment.name.clone()));
             }
-            let is_running = |one: &&Experiment| one.status == Status::Running && one.slot == experiment.slot;
-            if experiment.status == Status::Running
+            let is_running = |one: &&Experiment| one.status == ExperimentStatus::Running && one.slot == experiment.slot;
+            if experiment.status == ExperimentStatus::Running
                 && let Some(other) = before.clone().find(is_running)
             {
                 return Err(CreateError::Busy { slot: other.slot, running: other.name.clone() });
@@ -306,7 +306,7 @@ impl Experiments {
     }
 }
 
-fn turn(experiment: &mut Experiment, from: &Status, to: Status) -> Result<(), ChangeError> {
+fn turn(experiment: &mut Experiment, from: &ExperimentStatus, to: ExperimentStatus) -> Result<(), ChangeError> {
     if experiment.status != *from {
         return Err(ChangeError::Not { name: experiment.name.clone(), is: experiment.status.as_str() });
     }
@@ -314,7 +314,7 @@ fn turn(experiment: &mut Experiment, from: &Status, to: Status) -> Result<(), Ch
     Ok(())
 }
 
-fn end(experiment: &mut Experiment, status: Status, unix_ms: u64) {
+fn end(experiment: &mut Experiment, status: ExperimentStatus, unix_ms: u64) {
     experiment.weights = vec![0; experiment.arms.len()];
     if let Some(control) = experiment.weights.first_mut() {
         *control = BUCKETS;

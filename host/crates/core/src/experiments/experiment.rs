@@ -58,7 +58,7 @@ impl fmt::Display for Slot {
 /// What decides in an arm.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum Module {
+pub enum ArmModule {
     /// `current`: what serves the slot.
     Current,
     /// `native`: the native rule, whatever serves.
@@ -72,26 +72,26 @@ pub enum Module {
 #[error("{0:?} is neither `current` nor `native` nor a digest (64 hexadecimal digits)")]
 pub struct NoModule(String);
 
-impl TryFrom<String> for Module {
+impl TryFrom<String> for ArmModule {
     type Error = NoModule;
 
-    fn try_from(text: String) -> Result<Module, NoModule> {
+    fn try_from(text: String) -> Result<ArmModule, NoModule> {
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         match text.as_str() {
-            "current" => Ok(Module::Current),
-            "native" => Ok(Module::Native),
-            digest if digest.len() == 64 && digest.bytes().all(is_digit) => Ok(Module::Digest(text.into())),
+            "current" => Ok(ArmModule::Current),
+            "native" => Ok(ArmModule::Native),
+            digest if digest.len() == 64 && digest.bytes().all(is_digit) => Ok(ArmModule::Digest(text.into())),
             _ => Err(NoModule(text)),
         }
     }
 }
 
-impl From<Module> for String {
-    fn from(module: Module) -> String {
+impl From<ArmModule> for String {
+    fn from(module: ArmModule) -> String {
         match module {
-            Module::Current => "current".to_owned(),
-            Module::Native => "native".to_owned(),
-            Module::Digest(digest) => digest.into(),
+            ArmModule::Current => "current".to_owned(),
+            ArmModule::Native => "native".to_owned(),
+            ArmModule::Digest(digest) => digest.into(),
         }
     }
 }
@@ -102,13 +102,13 @@ pub struct Arm {
     /// Its name: `[a-z0-9-]`, at most [`NAME_BYTES_MAX`] bytes.
     pub name: String,
     /// What decides in it.
-    pub module: Module,
+    pub module: ArmModule,
 }
 
 /// How an experiment is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "is")]
-pub enum Status {
+pub enum ExperimentStatus {
     /// Decisions go to the arms, and units are exposed.
     Running,
     /// What serves decides everything; nobody is exposed.
@@ -128,19 +128,19 @@ pub enum Status {
     },
 }
 
-impl Status {
+impl ExperimentStatus {
     /// Whether it can never run again.
     pub const fn is_over(&self) -> bool {
-        matches!(self, Status::Promoted { .. } | Status::Aborted { .. })
+        matches!(self, ExperimentStatus::Promoted { .. } | ExperimentStatus::Aborted { .. })
     }
 
     /// As it is written in lists.
     pub const fn as_str(&self) -> &'static str {
         match self {
-            Status::Running => "running",
-            Status::Paused => "paused",
-            Status::Promoted { .. } => "promoted",
-            Status::Aborted { .. } => "aborted",
+            ExperimentStatus::Running => "running",
+            ExperimentStatus::Paused => "paused",
+            ExperimentStatus::Promoted { .. } => "promoted",
+            ExperimentStatus::Aborted { .. } => "aborted",
         }
     }
 }
@@ -160,7 +160,7 @@ pub struct Experiment {
     /// Of each arm, in their order: so many of [`BUCKETS`](super::BUCKETS), which is their sum.
     pub weights: Vec<u32>,
     /// How it is.
-    pub status: Status,
+    pub status: ExperimentStatus,
     /// What serves decides, the treatments are only asked too.
     #[serde(default)]
     pub shadow_only: bool,
@@ -190,7 +190,7 @@ impl Experiment {
 
     /// Whether its arms decide.
     pub fn decides(&self) -> bool {
-        self.status == Status::Running && !self.shadow_only
+        self.status == ExperimentStatus::Running && !self.shadow_only
     }
 
     /// The index of the arm that has this name.
@@ -200,7 +200,7 @@ impl Experiment {
 
     /// The arm that was promoted, if one was.
     pub fn promoted_arm(&self) -> Option<&Arm> {
-        let Status::Promoted { arm } = &self.status else { return None };
+        let ExperimentStatus::Promoted { arm } = &self.status else { return None };
         self.arms.get(self.arm(arm)?)
     }
 

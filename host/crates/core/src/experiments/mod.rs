@@ -20,11 +20,14 @@ pub mod trial;
 pub use bucket::{BUCKETS, bucket};
 pub use changes::{ChangeError, CreateError, Experiments};
 pub use experiment::{
-    ARMS_MAX, Arm, Experiment, HORIZON_MS, HORIZON_MS_MAX, HORIZON_MS_MIN, Module, NAME_BYTES_MAX, NoModule, Slot,
-    Status,
+    ARMS_MAX, Arm, ArmModule, Experiment, ExperimentStatus, HORIZON_MS, HORIZON_MS_MAX, HORIZON_MS_MIN, NAME_BYTES_MAX,
+    NoModule, Slot,
 };
 pub use guardrail::{Crossed, Guardrail, Guardrails, Tally};
 pub use trial::{Exposure, Outcomes, Trial};
+
+// Former names.
+pub use experiment::{ArmModule as Module, ExperimentStatus as Status};
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -7,14 +7,14 @@ use super::*;
 
 pub(crate) fn experiment(name: &str, weights: &[u32]) -> Experiment {
     let names = ["control", "treatment", "second"];
-    let arms = names[..weights.len()].iter().map(|name| Arm { name: (*name).to_owned(), module: Module::Current });
+    let arms = names[..weights.len()].iter().map(|name| Arm { name: (*name).to_owned(), module: ArmModule::Current });
     Experiment {
         name: name.to_owned(),
         slot: Slot::Settle,
         salt: "salt".to_owned(),
         arms: arms.collect(),
         weights: weights.to_vec(),
-        status: Status::Running,
+        status: ExperimentStatus::Running,
         shadow_only: false,
         horizon_ms: 60_000,
         window_ms: 2_500,
@@ -103,7 +103,7 @@ fn one_runs_in_a_slot_and_names_are_not_used_twice() {
     assert_eq!(one.create(other_slot).unwrap().list.len(), 2);
     assert_eq!(two.check(), Ok(()));
     let mut wrong = two;
-    wrong.list[0].status = Status::Running;
+    wrong.list[0].status = ExperimentStatus::Running;
     assert!(matches!(wrong.check(), Err(CreateError::Busy { .. })));
 }
 
@@ -139,30 +139,33 @@ fn the_last_promoted_one_of_a_slot_makes_no_room() {
 #[test]
 fn a_promotion_that_came_to_nothing_is_taken_back() {
     let promoted = one().promote("e", None, 9).unwrap();
-    let back = promoted.unpromote("e", promoted.version, &Status::Running).unwrap();
-    assert_eq!((&back.list[0].status, back.list[0].ended_ms, back.version), (&Status::Running, None, 3));
+    let back = promoted.unpromote("e", promoted.version, &ExperimentStatus::Running).unwrap();
+    assert_eq!((&back.list[0].status, back.list[0].ended_ms, back.version), (&ExperimentStatus::Running, None, 3));
     assert_eq!(back.list[0].version, 3);
     let other = promoted.create(experiment("f", &[5_000, 5_000])).unwrap();
-    assert_eq!(other.unpromote("e", promoted.version, &Status::Running).unwrap().list[0].status, Status::Paused);
+    assert_eq!(
+        other.unpromote("e", promoted.version, &ExperimentStatus::Running).unwrap().list[0].status,
+        ExperimentStatus::Paused
+    );
     let not = |is| Err(ChangeError::Not { name: "e".into(), is });
-    assert_eq!(promoted.unpromote("e", 1, &Status::Running), not("promoted"));
-    assert_eq!(one().unpromote("e", 1, &Status::Running), not("running"));
+    assert_eq!(promoted.unpromote("e", 1, &ExperimentStatus::Running), not("promoted"));
+    assert_eq!(one().unpromote("e", 1, &ExperimentStatus::Running), not("running"));
 }
 
 #[test]
 fn it_is_paused_resumed_and_ended_once() {
     let one = one();
     let paused = one.pause("e").unwrap();
-    assert_eq!((&paused.list[0].status, paused.version), (&Status::Paused, 2));
+    assert_eq!((&paused.list[0].status, paused.version), (&ExperimentStatus::Paused, 2));
     assert!(matches!(paused.pause("e"), Err(ChangeError::Not { .. })));
     assert!(matches!(one.resume("e"), Err(ChangeError::Not { .. })));
-    assert_eq!(paused.resume("e").unwrap().list[0].status, Status::Running);
+    assert_eq!(paused.resume("e").unwrap().list[0].status, ExperimentStatus::Running);
     let promoted = one.promote("e", None, 9).unwrap();
-    assert_eq!(promoted.list[0].status, Status::Promoted { arm: "treatment".into() });
+    assert_eq!(promoted.list[0].status, ExperimentStatus::Promoted { arm: "treatment".into() });
     assert_eq!((one.list[0].ended_ms, promoted.list[0].ended_ms), (None, Some(9)));
     assert!(matches!(promoted.abort("e", "late", 9), Err(ChangeError::Over { is: "promoted", .. })));
     let aborted = one.abort("e", &"ü".repeat(400), 9).unwrap();
-    let Status::Aborted { reason, guardrail } = &aborted.list[0].status else { unreachable!() };
+    let ExperimentStatus::Aborted { reason, guardrail } = &aborted.list[0].status else { unreachable!() };
     assert_eq!((reason.len(), guardrail, &aborted.list[0].weights), (512, &None, &vec![10_000, 0]));
     assert_eq!(one.pause("x"), Err(ChangeError::Unknown("x".into())));
 }
@@ -193,7 +196,7 @@ fn a_guardrail_speaks_when_it_has_seen_enough_and_ends_the_experiment() {
     let none = Guardrails { offline_ms_mean_max: None, ..guardrails };
     assert_eq!(none.crossed(&offline), None);
     let ended = one().guardrail("e", "treatment", &crossed, 9).unwrap();
-    let Status::Aborted { reason, guardrail } = &ended.list[0].status else { unreachable!() };
+    let ExperimentStatus::Aborted { reason, guardrail } = &ended.list[0].status else { unreachable!() };
     assert_eq!(reason, "guardrail: treatment: 0.9800 of 50 decisions failed, more than 0.0200");
     assert_eq!((*guardrail, &ended.list[0].weights), (Some(Guardrail::Failures), &vec![10_000, 0]));
 }
@@ -219,7 +222,7 @@ fn a_device_stays_in_its_arm_while_its_horizon_lasts() {
         assert_eq!(another.arm_for(&key, Some(&trial), pinned, 60_999), None, "it is still counted in the other one");
     }
     assert_eq!(another.arm_for(&key, Some(&trial), None, 61_000), Some(another.arm_of(&key)));
-    for status in [Status::Paused, Status::Promoted { arm: "treatment".into() }] {
+    for status in [ExperimentStatus::Paused, ExperimentStatus::Promoted { arm: "treatment".into() }] {
         assert_eq!(Experiment { status, ..half.clone() }.arm_for(&key, Some(&trial), None, 1_000), None);
     }
     assert_eq!(Experiment { shadow_only: true, ..half }.arm_for(&key, Some(&trial), None, 1_000), None);
@@ -229,10 +232,10 @@ fn a_device_stays_in_its_arm_while_its_horizon_lasts() {
 fn a_module_is_named_by_its_digest_or_a_word() {
     let digest = "0123456789abcdef".repeat(4);
     for text in ["current", "native", &digest] {
-        assert_eq!(String::from(Module::try_from(text.to_owned()).unwrap()), text);
+        assert_eq!(String::from(ArmModule::try_from(text.to_owned()).unwrap()), text);
     }
     for wrong in ["", "Current", &digest[1..], &digest.to_uppercase()] {
-        assert!(Module::try_from(wrong.to_owned()).is_err(), "{wrong}");
+        assert!(ArmModule::try_from(wrong.to_owned()).is_err(), "{wrong}");
     }
 }
 

@@ -4,8 +4,8 @@ mod steps;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::document::{Digest, Document, Pending, Uid};
-use super::view::{Report, ReportError};
+use super::document::{Digest, Document, PendingPush, Uid};
+use super::view::{ReplicaReport, ReportError};
 
 /// After how long a generation that was to serve and could not be prepared is tried again, in milliseconds.
 const RETRY_MS: u64 = 10_000;
@@ -13,7 +13,7 @@ const RETRY_MS: u64 = 10_000;
 const POSTPONED_MS: u64 = 1_000;
 /// What is to be done next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum RolloutStep {
     /// Fetch and prepare it beside what serves; then [`Follower::prepared`] or [`Follower::refused`].
     Prepare(Digest),
     /// Switch to it: it is prepared.
@@ -58,7 +58,7 @@ pub struct Follower {
     /// The document that this replica was last in step with.
     known: Document,
     /// The push that was seen last.
-    push: Option<Pending>,
+    push: Option<PendingPush>,
     /// Since when it is under way, by a clock that may have been set back since it was made.
     push_since_ms: u64,
     /// Since when there is no document, as far as is known of all.
@@ -117,7 +117,7 @@ impl Follower {
         self.kept.insert(digest);
     }
 
-    /// [`Step::Prepare`] went well.
+    /// [`RolloutStep::Prepare`] went well.
     pub fn prepared(&mut self, digest: &Digest) {
         self.end_preparing(digest);
         self.prepared.insert(digest.clone());
@@ -125,7 +125,7 @@ impl Follower {
         self.postponed.remove(digest);
     }
 
-    /// [`Step::Prepare`] or [`Step::Switch`] did not go well; `kind` as the engine names it.
+    /// [`RolloutStep::Prepare`] or [`RolloutStep::Switch`] did not go well; `kind` as the engine names it.
     pub fn refused(&mut self, digest: &Digest, kind: &str, message: &str, now_ms: u64) {
         self.end_preparing(digest);
         self.prepared.remove(digest);
@@ -135,7 +135,7 @@ impl Follower {
         self.errors.insert(digest.clone(), OwnError { error, push, at_ms: now_ms });
     }
 
-    /// [`Step::Prepare`] came to nothing because the store did not give the module: it is asked for again a while later, in as many
+    /// [`RolloutStep::Prepare`] came to nothing because the store did not give the module: it is asked for again a while later, in as many
     /// milliseconds as the answer says. A push does not fail by it before its time is up.
     pub fn postponed(&mut self, digest: &Digest, kind: &str, message: &str, now_ms: u64) -> u64 {
         self.end_preparing(digest);
@@ -193,14 +193,14 @@ impl Follower {
 
     /// What the others are to know of this replica.
     #[must_use]
-    pub fn report(&self) -> Report {
+    pub fn report(&self) -> ReplicaReport {
         let prepared = self.push.as_ref().map(|push| &push.digest).filter(|digest| self.has_ready(digest));
         // One of a push is waited for.
         let error = self.errors.values().max_by_key(|own| own.push.is_some()).map(|own| &own.error);
         // What is pushed may come yet, and must not be taken for failed.
         let is_pushed = |digest: &Digest| self.push.as_ref().is_some_and(|push| push.digest == *digest);
         let late = self.postponed.values().map(|late| &late.error).find(|error| !is_pushed(&error.digest));
-        Report {
+        ReplicaReport {
             serving: self.serving.clone(),
             generation: self.generation,
             push: self.push.as_ref().map(|push| push.pushed_ms),

@@ -1,7 +1,7 @@
 //! A policy's way to every replica of a cluster: all prepare it, then all switch; or none does, and it is known who could not.
 //!
 //! Each slot has one shared [`Document`], which is changed by compare-and-set alone, and each replica a [`Follower`] that is shown the
-//! document, who lives and what they report, and says what is to be done next ([`Step`]). Any replica may take the step that
+//! document, who lives and what they report, and says what is to be done next ([`RolloutStep`]). Any replica may take the step that
 //! concerns all: the first write wins, the others look again.
 //!
 //! What holds (asserted by `tests/rollout` after every step of a simulated cluster):
@@ -19,8 +19,13 @@ mod follower;
 mod view;
 
 pub use document::{
-    Digest, Document, Failed, HISTORY_MAX, NothingToUndo, Pending, PushRefused, QUARANTINED_MAX, Quarantined,
-    RetryRefused, Uid,
+    Digest, Document, FORMER_MAX, FailedPush, NothingToUndo, PendingPush, PushRefused, QUARANTINED_MAX,
+    QuarantinedDigest, RetryRefused, Uid,
 };
-pub use follower::{Follower, Step};
-pub use view::{Report, ReportError, Seen};
+pub use follower::{Follower, RolloutStep};
+pub use view::{ReplicaReport, ReportError, RolloutView};
+
+// Former names.
+pub use document::{FailedPush as Failed, PendingPush as Pending, QuarantinedDigest as Quarantined};
+pub use follower::RolloutStep as Step;
+pub use view::{ReplicaReport as Report, RolloutView as Seen};

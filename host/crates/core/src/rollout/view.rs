@@ -6,12 +6,12 @@ use super::document::{Digest, Document, Uid};
 
 /// What a replica says of itself in one slot.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct ReplicaReport {
     /// What serves; `None`: the native rule.
     pub serving: Option<Digest>,
     /// Number of the generation there.
     pub generation: u64,
-    /// The push that `prepared` and `error` are about ([`Pending::pushed_ms`](super::Pending::pushed_ms)).
+    /// The push that `prepared` and `error` are about ([`PendingPush::pushed_ms`](super::PendingPush::pushed_ms)).
     pub push: Option<u64>,
     /// What is prepared for the push.
     pub prepared: Option<Digest>,
@@ -32,13 +32,13 @@ pub struct ReportError {
 
 /// One look at the shared state.
 #[derive(Debug, Clone, Default)]
-pub struct Seen {
+pub struct RolloutView {
     /// The store's clock, in milliseconds since the Unix epoch.
     pub now_ms: u64,
     /// The document; the default one if there is none.
     pub document: Document,
     /// What each replica reported last.
-    pub reports: BTreeMap<Uid, Report>,
+    pub reports: BTreeMap<Uid, ReplicaReport>,
     /// The replicas that are heard from; this one counts in any case.
     pub live: BTreeSet<Uid>,
     /// Whether the store has the module of what the document names.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pointwork_core::decision::Departure;
-use pointwork_core::{BookCommand, Numbered, Part, Roster, SocketId, Time};
+use pointwork_core::{Announcer, NumberedChange, PeerCommand, SnapshotPart, SocketId, Time};
 use proptest::collection::vec;
 
 use crate::replica::Replica;
@@ -40,9 +40,9 @@ pub(crate) type Announcements = BTreeMap<(Name, SocketId, Arc<str>, Arc<str>), T
 #[derive(Debug, Clone)]
 pub(crate) enum Message {
     Seen(u64),
-    Change(Numbered),
+    Change(NumberedChange),
     Ask,
-    Part(Part),
+    Part(SnapshotPart),
     /// The sender's channel has nobody on it any more: it is dead. Not sent by itself, so in no order with the rest.
     Dead,
 }
@@ -102,7 +102,7 @@ impl World {
         }
         for (name, replica) in &self.replicas {
             let others = self.replicas.iter().filter(|(other, _)| *other != name);
-            let rosters: Vec<(Name, &Roster)> = others.map(|(other, replica)| (*other, &replica.roster)).collect();
+            let rosters: Vec<(Name, &Announcer)> = others.map(|(other, replica)| (*other, &replica.roster)).collect();
             replica.check_in_step(&rosters, self.now);
         }
     }
@@ -182,7 +182,7 @@ impl World {
         self.announce(name, numbered);
     }
 
-    fn announce(&mut self, from: Name, numbered: Option<Numbered>) {
+    fn announce(&mut self, from: Name, numbered: Option<NumberedChange>) {
         if let Some(numbered) = numbered {
             self.broadcast(from, &Message::Change(numbered));
         }
@@ -228,7 +228,7 @@ impl World {
         }
     }
 
-    fn receive(&mut self, name: Name, from: Name, message: Message) -> Vec<BookCommand<Name>> {
+    fn receive(&mut self, name: Name, from: Name, message: Message) -> Vec<PeerCommand<Name>> {
         let now = self.now;
         if !matches!(message, Message::Ask) {
             return self.replica(name).hear(from, message, now);
@@ -240,13 +240,13 @@ impl World {
         Vec::new()
     }
 
-    fn carry_out(&mut self, name: Name, commands: Vec<BookCommand<Name>>) {
+    fn carry_out(&mut self, name: Name, commands: Vec<PeerCommand<Name>>) {
         for command in commands {
             match &command {
-                BookCommand::AskSnapshot { peer } => self.send(name, *peer, Message::Ask),
-                BookCommand::Gone { cause: Departure::ReplicaSilent, .. } => self.count("silent"),
-                BookCommand::Gone { cause: Departure::ReplicaLost, .. } => self.count("dead"),
-                BookCommand::Gone { cause: Departure::TransportLost, .. } => self.count("vanished"),
+                PeerCommand::AskSnapshot { peer } => self.send(name, *peer, Message::Ask),
+                PeerCommand::Gone { cause: Departure::ReplicaSilent, .. } => self.count("silent"),
+                PeerCommand::Gone { cause: Departure::ReplicaLost, .. } => self.count("dead"),
+                PeerCommand::Gone { cause: Departure::TransportLost, .. } => self.count("vanished"),
                 _ => {}
             }
             let Some(replica) = self.replicas.get_mut(&name) else { continue };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use pointwork_core::decision::Departure;
-use pointwork_core::{Book, BookCommand, BookSettings, Roster, SocketId, Time};
+use pointwork_core::{Announcer, PeerCommand, PeerDirectory, PeerSettings, SocketId, Time};
 
 use crate::mirror::{Entry, Mirror};
 use crate::{Message, Name};
@@ -15,8 +15,8 @@ const LOST_AFTER: Duration = Duration::from_secs(10);
 
 pub(crate) struct Replica {
     name: Name,
-    pub(crate) roster: Roster,
-    pub(crate) book: Book<Name>,
+    pub(crate) roster: Announcer,
+    pub(crate) book: PeerDirectory<Name>,
     pub(crate) mirror: Mirror,
     pub(crate) inbox: Vec<(Time, Name, Message)>,
     pub(crate) last_arrival: BTreeMap<Name, Time>,
@@ -32,8 +32,8 @@ impl Replica {
     pub(crate) fn new(name: Name, next_beat: Time) -> Replica {
         Replica {
             name,
-            roster: Roster::new(),
-            book: Book::new(BookSettings::default()),
+            roster: Announcer::new(),
+            book: PeerDirectory::new(PeerSettings::default()),
             mirror: Mirror::default(),
             inbox: Vec::new(),
             last_arrival: BTreeMap::new(),
@@ -52,7 +52,7 @@ impl Replica {
         self.inbox.drain(..due).map(|(_, from, message)| (from, message)).collect()
     }
 
-    pub(crate) fn hear(&mut self, from: Name, message: Message, now: Time) -> Vec<BookCommand<Name>> {
+    pub(crate) fn hear(&mut self, from: Name, message: Message, now: Time) -> Vec<PeerCommand<Name>> {
         match message {
             Message::Seen(seq) => {
                 self.peers.insert(from, (now, false));
@@ -72,7 +72,7 @@ impl Replica {
         self.told()
     }
 
-    pub(crate) fn keep_time(&mut self, now: Time) -> Vec<BookCommand<Name>> {
+    pub(crate) fn keep_time(&mut self, now: Time) -> Vec<PeerCommand<Name>> {
         for (peer, (heard, is_silent)) in &mut self.peers {
             let silence = now.saturating_since(*heard);
             if silence >= SILENT_AFTER && !*is_silent {
@@ -109,7 +109,7 @@ impl Replica {
     }
 
     /// Nothing has been lost for a while: the book holds what the rosters hold, and nothing is under way.
-    pub(crate) fn check_in_step(&self, rosters: &[(Name, &Roster)], now: Time) {
+    pub(crate) fn check_in_step(&self, rosters: &[(Name, &Announcer)], now: Time) {
         let mut expected: BTreeMap<SocketId, Entry> = BTreeMap::new();
         for (peer, roster) in rosters {
             for announced in roster.snapshot(now).sockets {
@@ -123,7 +123,7 @@ impl Replica {
         assert_eq!(self.book.poll_timeout(), None, "nobody is being asked");
     }
 
-    fn told(&mut self) -> Vec<BookCommand<Name>> {
+    fn told(&mut self) -> Vec<PeerCommand<Name>> {
         std::iter::from_fn(|| self.book.next_command()).collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use pointwork_core::rollout::{Digest, Document, Follower, Report, Seen, Step, Uid};
+use pointwork_core::rollout::{Digest, Document, Follower, ReplicaReport, RolloutStep, RolloutView, Uid};
 
 use crate::auditor::{Auditor, Ready};
 use crate::seeded::Random;
@@ -45,8 +45,8 @@ struct Replica {
 #[derive(Debug)]
 enum Event {
     Poll(Uid),
-    Read(Uid, Report),
-    Seen(Uid, Box<Seen>),
+    Read(Uid, ReplicaReport),
+    Seen(Uid, Box<RolloutView>),
     Write(Uid, Box<Document>, Box<Document>, BTreeSet<Digest>),
     Done(Uid, Digest, bool),
     Operator(Box<Document>, Box<Document>, Option<Digest>),
@@ -62,7 +62,7 @@ pub(crate) struct World {
     seq: u64,
     document: Document,
     modules: BTreeSet<Digest>,
-    reports: BTreeMap<Uid, Report>,
+    reports: BTreeMap<Uid, ReplicaReport>,
     replicas: BTreeMap<Uid, Replica>,
     /// Who cannot prepare what; a hung one answers when nobody waits for it any more.
     cannot: BTreeSet<(Uid, Digest)>,
@@ -157,7 +157,7 @@ impl World {
         self.after(delay, Event::Read(uid.clone(), report));
     }
 
-    fn read(&mut self, uid: Uid, report: Report) {
+    fn read(&mut self, uid: Uid, report: ReplicaReport) {
         if self.living(&uid).is_none() {
             return;
         }
@@ -176,7 +176,7 @@ impl World {
         }
         let is_complete = self.now_ms >= self.replicas[&uid].joined_ms + NEWS_MS;
         let is_current_stored = self.document.current.as_ref().is_none_or(|digest| self.modules.contains(digest));
-        let seen = Seen {
+        let seen = RolloutView {
             is_current_stored,
             now_ms: self.now_ms,
             document: self.document.clone(),
@@ -188,7 +188,7 @@ impl World {
         self.after(delay, Event::Seen(uid, Box::new(seen)));
     }
 
-    fn seen(&mut self, uid: &Uid, seen: &Seen) {
+    fn seen(&mut self, uid: &Uid, seen: &RolloutView) {
         let Some(replica) = self.living(uid) else { return };
         replica.is_turning = false;
         let mut is_changed = std::mem::take(&mut replica.is_turn_due);
@@ -205,38 +205,40 @@ impl World {
             };
             is_changed = true;
             match step {
-                Step::Store(digest) => {
+                RolloutStep::Store(digest) => {
                     self.modules.insert(digest);
                     return self.turn(uid);
                 }
-                Step::Write(is) => return self.send_write(uid, seen, is, BTreeSet::new()),
-                Step::Restore(is) => {
+                RolloutStep::Write(is) => return self.send_write(uid, seen, is, BTreeSet::new()),
+                RolloutStep::Restore(is) => {
                     let kept = is.modules().intersection(&replica.kept).cloned().collect();
                     self.auditor.note("restored");
                     return self.send_write(uid, seen, is, kept);
                 }
-                Step::Switch(digest) => {
+                RolloutStep::Switch(digest) => {
                     assert!(replica.held.remove(&digest), "it is prepared");
                     self.serve(uid, Some(digest));
                 }
-                Step::Unload => self.serve(uid, None),
-                Step::Discard(digest) => assert!(replica.held.remove(&digest), "it is prepared"),
-                Step::Quarantine(digest, _) => {
+                RolloutStep::Unload => self.serve(uid, None),
+                RolloutStep::Discard(digest) => assert!(replica.held.remove(&digest), "it is prepared"),
+                RolloutStep::Quarantine(digest, _) => {
                     replica.held.remove(&digest);
                 }
-                Step::Free(_) => {}
-                Step::Prepare(digest) if stored.contains(&digest) || replica.kept.contains(&digest) => {
+                RolloutStep::Free(_) => {}
+                RolloutStep::Prepare(digest) if stored.contains(&digest) || replica.kept.contains(&digest) => {
                     replica.kept.insert(digest.clone());
                     replica.follower.keep(digest.clone());
                     self.prepare(uid, digest);
                 }
-                Step::Prepare(digest) => replica.follower.refused(&digest, "unreadable", "no such module", now_ms),
+                RolloutStep::Prepare(digest) => {
+                    replica.follower.refused(&digest, "unreadable", "no such module", now_ms)
+                }
             }
         }
         panic!("{uid} takes steps without end");
     }
 
-    fn send_write(&mut self, uid: &Uid, seen: &Seen, is: Document, modules: BTreeSet<Digest>) {
+    fn send_write(&mut self, uid: &Uid, seen: &RolloutView, is: Document, modules: BTreeSet<Digest>) {
         self.living(uid).unwrap().is_turning = true;
         let delay = self.delay();
         self.after(delay, Event::Write(uid.clone(), Box::new(seen.document.clone()), Box::new(is), modules));

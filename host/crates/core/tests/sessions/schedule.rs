@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pointwork_core::decision::Departure;
-use pointwork_core::device::{DeviceLoad, DeviceSettings, Status};
+use pointwork_core::device::{DeviceLoad, DeviceSettings, DeviceStatus};
 
 use proptest::collection::vec;
 use proptest::option::weighted;
@@ -168,18 +168,18 @@ fn check_quiet(world: &World, device: &Arc<str>) {
     // What a replica that was killed had told, or was yet to tell, while the store was away nobody can know.
     let has = |what: &str| world.auditor.ends.contains_key(what);
     let is_lost = has("killed") && (has("store away") || has("store stuck"));
-    let shown = world.auditor.dashboards.get(device).map_or(Status::Offline, |(_, status)| *status);
+    let shown = world.auditor.dashboards.get(device).map_or(DeviceStatus::Offline, |(_, status)| *status);
     let shown = if is_lost { record.status } else { shown };
     match registered.first() {
         Some((socket, client)) => {
             let uid = &world.replicas[client.replica].uid;
             assert!(record.is_held_by(uid, **socket), "not-stranded: {device} has {socket:?}, its record {record:?}");
-            let expected = if client.heartbeats { record.status_held() } else { Status::Offline };
+            let expected = if client.heartbeats { record.status_held() } else { DeviceStatus::Offline };
             assert_eq!((record.status, shown), (expected, expected), "{device} is there");
         }
         None => {
             assert_eq!(record.holder, None, "{device} is not there");
-            assert_eq!((record.status, shown), (Status::Offline, Status::Offline), "{device} is not there");
+            assert_eq!((record.status, shown), (DeviceStatus::Offline, DeviceStatus::Offline), "{device} is not there");
         }
     }
 }

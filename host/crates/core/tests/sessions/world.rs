@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use pointwork_core::decision::{Departure, Liveness, SettleVerdict};
 use pointwork_core::device::{
-    CloseReason, DeviceCommand, DeviceSettings, Moment, OpId, OwnerAnswer, Proof, Record, RegisterId, Sessions, Status,
-    StoreAway, Swapped,
+    CloseReason, DeviceCommand, DeviceRecord, DeviceSessions, DeviceSettings, DeviceStatus, Moment, OpId, OwnerAnswer,
+    Proof, RegisterId, StoreAway, SwapResult,
 };
 use pointwork_core::experiment::{Experiment, Exposure, Trial};
 use pointwork_core::{SocketId, Time, rules};
@@ -55,7 +55,7 @@ pub(crate) struct Faults {
 
 pub(crate) struct Replica {
     pub(crate) uid: Arc<str>,
-    pub(crate) machine: Sessions,
+    pub(crate) machine: DeviceSessions,
     pub(crate) is_alive: bool,
     started_us: u64,
     /// Its wall clock against the others', in milliseconds.
@@ -113,7 +113,7 @@ impl World {
 
     pub(crate) fn start_replica(&mut self) {
         let uid: Arc<str> = format!("r{}", self.replicas.len()).into();
-        let machine = Sessions::new(uid.clone(), self.settings);
+        let machine = DeviceSessions::new(uid.clone(), self.settings);
         let skew_ms = self.random.below(40);
         self.replicas.push(Replica { uid, machine, is_alive: true, started_us: self.now_us, skew_ms });
     }
@@ -329,7 +329,7 @@ impl World {
     }
 
     /// A mutation: the holder is evicted as soon as another one may get the session.
-    fn evict_too_early(&mut self, device: &Arc<str>, record: &Record) {
+    fn evict_too_early(&mut self, device: &Arc<str>, record: &DeviceRecord) {
         let named = self.store.read(device).holder;
         if self.mutation == Some(Mutation::EvictBeforeWon)
             && let (Some(old), Some(new)) = (named, &record.holder)

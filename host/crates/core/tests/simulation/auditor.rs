@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pointwork_core::decision::{Departure, Verdict};
-use pointwork_core::{Answer, CallId, Command, Load, RpcRoom, SocketId, Switchboard, Time};
+use pointwork_core::{Answer, CallCommand, CallId, CallLoad, CallMachine, RpcRoom, SocketId, Time};
 
 use crate::input::{Input, Returned};
 
@@ -99,8 +99,8 @@ impl Auditor {
         &mut self,
         input: &Input,
         returned: &Returned,
-        told: &[Command<u64>],
-        board: &Switchboard<u64>,
+        told: &[CallCommand<u64>],
+        board: &CallMachine<u64>,
         now: Time,
     ) {
         match (input, returned) {
@@ -151,9 +151,9 @@ impl Auditor {
         self.check(board, now);
     }
 
-    fn hear(&mut self, command: &Command<u64>, now: Time) {
+    fn hear(&mut self, command: &CallCommand<u64>, now: Time) {
         match command {
-            Command::Held { call, left, .. } => {
+            CallCommand::Held { call, left, .. } => {
                 self.check_open(*call);
                 let known = self.known(*call);
                 assert!(
@@ -163,7 +163,7 @@ impl Auditor {
                 assert!(now + *left <= known.deadline, "in-time: held beyond its deadline");
                 known.is_held = *left > Duration::ZERO;
             }
-            Command::Emit { call, target, left, resumable } => {
+            CallCommand::Emit { call, target, left, resumable } => {
                 let room = self.known(*call).room.clone();
                 let is_member = self.members.contains(&(room, *target));
                 let known = self.known(*call);
@@ -178,23 +178,23 @@ impl Auditor {
                 known.is_resumable = *resumable;
                 assert!(!known.is_held, "sent, and its caller still believes that it is held");
             }
-            Command::Answer { call, answer } => self.hear_answer(*call, answer),
-            Command::Forget { call } => {
+            CallCommand::Answer { call, answer } => self.hear_answer(*call, answer),
+            CallCommand::Forget { call } => {
                 assert!(self.known(*call).caller_left, "one-answer: {call:?} was forgotten, its caller is there");
                 self.end(*call, "forgotten");
             }
-            Command::AskTarget { call, candidates, .. } => {
+            CallCommand::AskTarget { call, candidates, .. } => {
                 assert!((1..=32).contains(&candidates.len()));
                 assert!(!self.link_is_down || candidates.iter().all(|one| one.replica == 0), "out of reach");
                 let ages = candidates.iter().filter(|one| !one.traits.foreign).map(|one| one.registered_ms);
                 assert!(ages.is_sorted_by(|one, next| one >= next), "oldest registration first");
                 self.check_open(*call);
             }
-            Command::AskGrace { call, absence, .. } => {
+            CallCommand::AskGrace { call, absence, .. } => {
                 assert!(absence.returns_ms.len() <= 8);
                 self.check_open(*call);
             }
-            Command::AskPresence { call, doubt, .. } => {
+            CallCommand::AskPresence { call, doubt, .. } => {
                 assert!(doubt.returns_ms.len() <= 8);
                 self.check_open(*call);
                 assert!(
@@ -202,7 +202,7 @@ impl Auditor {
                     "positive-evidence: {call:?} is doubted for no reason"
                 );
             }
-            Command::WarnSeveral { count, .. } => assert!(*count > 1),
+            CallCommand::WarnSeveral { count, .. } => assert!(*count > 1),
         }
     }
 
@@ -246,7 +246,7 @@ impl Auditor {
         assert!(!self.known(call).has_ended, "one-answer: {call:?} had ended");
     }
 
-    fn check(&self, board: &Switchboard<u64>, now: Time) {
+    fn check(&self, board: &CallMachine<u64>, now: Time) {
         let open: Vec<&Known> = self.calls.values().filter(|known| !known.has_ended).collect();
         for known in &open {
             assert!(known.deadline > now || known.deadline == now && board.poll_timeout() == Some(now), "in-time");
@@ -269,7 +269,7 @@ impl Auditor {
         let rooms: BTreeSet<&RpcRoom> = self.members.iter().map(|(room, _)| room).collect();
         assert_eq!(load.rooms, rooms.len());
         if self.users.is_empty() {
-            let left = Load { remembered_rooms: load.remembered_rooms, ..Load::default() };
+            let left = CallLoad { remembered_rooms: load.remembered_rooms, ..CallLoad::default() };
             assert_eq!((load, board.poll_timeout()), (left, None), "nothing-left");
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pointwork_core::decision::{Choice, Departure, Traits, Verdict};
-use pointwork_core::{AskId, CallId, CallRefused, RegisterError, SocketId, Switchboard, Time};
+use pointwork_core::{AskId, CallId, CallMachine, CallRefused, RegisterError, SocketId, Time};
 
 #[derive(Debug, Clone)]
 pub(crate) enum Input {
@@ -42,7 +42,7 @@ pub(crate) enum Returned {
 }
 
 impl Input {
-    pub(crate) fn give(&self, board: &mut Switchboard<u64>, now: Time) -> Returned {
+    pub(crate) fn give(&self, board: &mut CallMachine<u64>, now: Time) -> Returned {
         match self.clone() {
             Input::Connect(socket, user, replica, traits) => board.handle_connect(socket, user, replica, traits, now),
             Input::Packet(socket) => board.handle_packet(socket, now),

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pointwork_core::decision::{Choice, Departure, Traits, Verdict};
-use pointwork_core::{AskId, CallId, Command, Settings, SocketId, Switchboard, Time};
+use pointwork_core::{AskId, CallCommand, CallId, CallMachine, CallSettings, SocketId, Time};
 use proptest::collection::vec;
 use proptest::sample::select;
 
@@ -35,7 +35,7 @@ const STEPS_MAX: usize = 2_000;
 /// One run: the machine, the model, the auditor, and what the world around them may still do.
 struct World {
     random: Random,
-    machine: Switchboard<u64>,
+    machine: CallMachine<u64>,
     model: Model,
     auditor: Auditor,
     now: Time,
@@ -63,18 +63,18 @@ impl World {
     fn new(seed: u64) -> World {
         let mut random = Random::new(seed);
         let tight = random.once_in(3);
-        let settings = Settings {
+        let settings = CallSettings {
             calls_max: if tight { 9 } else { 10_000 },
             calls_per_user_max: if tight { 5 } else { 1_000 },
             waiting_per_room_max: if tight { 2 } else { 256 },
             methods_per_socket_max: if tight { 2 } else { 1_024 },
             // Two users with four methods: nothing is pushed out of the history, which the model does not do.
             history_rooms_max: 16,
-            ..Settings::default()
+            ..CallSettings::default()
         };
         World {
             random,
-            machine: Switchboard::new(settings),
+            machine: CallMachine::new(settings),
             model: Model::new(settings),
             auditor: Auditor::default(),
             now: Time::ZERO,
@@ -124,7 +124,7 @@ impl World {
         self.told_now = self.told_now.max(now);
         self.auditor.before(input);
         let returned = input.give(&mut self.machine, now);
-        let told: Vec<Command<u64>> = std::iter::from_fn(|| self.machine.next_command()).collect();
+        let told: Vec<CallCommand<u64>> = std::iter::from_fn(|| self.machine.next_command()).collect();
         let expected = self.model.give(input, now);
         assert_eq!((&returned, &told), (&expected.0, &expected.1), "machine (left) and model (right) differ");
         self.auditor.after(input, &returned, &told, &self.machine, self.told_now);
@@ -133,17 +133,17 @@ impl World {
         self.remember(&told);
     }
 
-    fn remember(&mut self, told: &[Command<u64>]) {
+    fn remember(&mut self, told: &[CallCommand<u64>]) {
         for command in told {
             match command {
-                Command::AskTarget { call, ask, .. } => self.questions.push((*call, *ask, Slot::Target)),
-                Command::AskGrace { call, ask, .. } => self.questions.push((*call, *ask, Slot::Grace)),
-                Command::AskPresence { call, ask, .. } => self.questions.push((*call, *ask, Slot::Presence)),
-                Command::Emit { call, .. } => self.emitted.push(*call),
-                Command::Answer { .. }
-                | Command::Forget { .. }
-                | Command::Held { .. }
-                | Command::WarnSeveral { .. } => {}
+                CallCommand::AskTarget { call, ask, .. } => self.questions.push((*call, *ask, Slot::Target)),
+                CallCommand::AskGrace { call, ask, .. } => self.questions.push((*call, *ask, Slot::Grace)),
+                CallCommand::AskPresence { call, ask, .. } => self.questions.push((*call, *ask, Slot::Presence)),
+                CallCommand::Emit { call, .. } => self.emitted.push(*call),
+                CallCommand::Answer { .. }
+                | CallCommand::Forget { .. }
+                | CallCommand::Held { .. }
+                | CallCommand::WarnSeveral { .. } => {}
             }
         }
     }
@@ -411,8 +411,8 @@ fn a_burst_on_one_socket_ends_as_its_order_says() {
     for seed in 0..20 {
         seeded::play(seed, &vec(inputs.clone(), 0..=STEPS_MAX), |burst, _| {
             let mut world = World::new(seed);
-            world.machine = Switchboard::new(Settings::default());
-            world.model = Model::new(Settings::default());
+            world.machine = CallMachine::new(CallSettings::default());
+            world.model = Model::new(CallSettings::default());
             let socket = SocketId(1);
             world.step(&Input::Connect(socket, "a".into(), 0, Traits::default()), Time::ZERO);
             let mut registered: BTreeSet<Arc<str>> = BTreeSet::new();
@@ -441,7 +441,7 @@ fn a_burst_on_one_socket_ends_as_its_order_says() {
 /// Settled calls leave no memory behind: the same load a thousand times over needs what it needed once.
 #[test]
 fn settled_calls_leave_nothing() {
-    let mut board: Switchboard<u64> = Switchboard::new(Settings::default());
+    let mut board: CallMachine<u64> = CallMachine::new(CallSettings::default());
     let (daemon, caller) = (SocketId(1), SocketId(2));
     let mut now = Time::ZERO;
     for socket in [daemon, caller] {

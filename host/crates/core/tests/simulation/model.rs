@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pointwork_core::decision::{self, Absence, Candidate, Choice, Departure, Traits, Verdict};
-use pointwork_core::{Answer, AskId, CallId, CallRefused, Command, RegisterError, Settings, SocketId, Time};
+use pointwork_core::{Answer, AskId, CallCommand, CallId, CallRefused, CallSettings, RegisterError, SocketId, Time};
 
 use crate::input::{Input, Returned};
 use crate::past::Log;
@@ -21,7 +21,7 @@ const PROOFS: [Departure; 5] =
     [Departure::Closed, Departure::TransportLost, Departure::ReplicaLost, Departure::Drained, Departure::Evicted];
 
 pub(crate) struct Model {
-    settings: Settings,
+    settings: CallSettings,
     now: Time,
     link_is_up: bool,
     sockets: Vec<Socket>,
@@ -32,7 +32,7 @@ pub(crate) struct Model {
     pub(crate) calls: Vec<Call>,
     calls_taken: u64,
     warned: Vec<(Time, Room)>,
-    out: Vec<Command<u64>>,
+    out: Vec<CallCommand<u64>>,
 }
 
 struct Socket {
@@ -132,7 +132,7 @@ fn millis(from: Time, to: Time) -> u32 {
 }
 
 impl Model {
-    pub(crate) fn new(settings: Settings) -> Model {
+    pub(crate) fn new(settings: CallSettings) -> Model {
         Model {
             settings,
             now: Time::ZERO,
@@ -149,7 +149,7 @@ impl Model {
     }
 
     /// What the machine is expected to return and to command.
-    pub(crate) fn give(&mut self, input: &Input, now: Time) -> (Returned, Vec<Command<u64>>) {
+    pub(crate) fn give(&mut self, input: &Input, now: Time) -> (Returned, Vec<CallCommand<u64>>) {
         self.now = self.now.max(now);
         while let Some(due) = self.calls.iter().map(|call| (call.wake(), call.id)).min()
             && due.0 <= self.now
@@ -293,7 +293,7 @@ impl Model {
         let own: Vec<CallId> = self.calls.iter().filter(|call| call.caller == id).map(|call| call.id).collect();
         for call in own {
             self.calls.retain(|open| open.id != call);
-            self.out.push(Command::Forget { call });
+            self.out.push(CallCommand::Forget { call });
         }
     }
 

@@ -13,7 +13,7 @@ fn room(method: &str) -> RpcRoom {
 }
 
 fn directory_of(sockets: u128) -> Directory {
-    let mut directory = Directory::new(Settings::default());
+    let mut directory = Directory::new(CallSettings::default());
     for id in 1..=sockets {
         directory.connect(SocketId(id), "u".into(), 0, Traits::default(), at(0));
     }
@@ -41,7 +41,7 @@ fn candidates_come_oldest_registration_first() {
 
 #[test]
 fn a_candidate_is_described() {
-    let mut directory = Directory::new(Settings::default());
+    let mut directory = Directory::new(CallSettings::default());
     let traits = Traits { local: true, resumable: true, ..Traits::default() };
     directory.connect(SocketId(1), "u".into(), 0, traits, at(0));
     directory.register(SocketId(1), "m".into(), Duration::ZERO, at(1_000)).unwrap();
@@ -69,7 +69,7 @@ fn a_candidate_is_described() {
 
 #[test]
 fn what_foreign_replicas_hold_is_described_by_its_traits_alone() {
-    let mut directory = Directory::new(Settings::default());
+    let mut directory = Directory::new(CallSettings::default());
     let traits = Traits { foreign: true, ..Traits::default() };
     directory.connect(SocketId(1), "u".into(), 3, traits, at(0));
     directory.register(SocketId(1), "m".into(), Duration::ZERO, at(0)).unwrap();
@@ -188,7 +188,7 @@ fn what_is_no_method_is_refused() {
 
 #[test]
 fn the_names_of_a_sockets_methods_have_a_bound_together() {
-    let settings = Settings { method_bytes_per_socket_max: 5, ..Settings::default() };
+    let settings = CallSettings { method_bytes_per_socket_max: 5, ..CallSettings::default() };
     let mut directory = Directory::new(settings);
     directory.connect(SocketId(1), "u".into(), 0, Traits::default(), at(0));
     let mut register = |method: &str| directory.register(SocketId(1), method.into(), Duration::ZERO, at(0));
@@ -198,7 +198,7 @@ fn the_names_of_a_sockets_methods_have_a_bound_together() {
 
 #[test]
 fn a_socket_has_so_many_methods() {
-    let settings = Settings { methods_per_socket_max: 2, ..Settings::default() };
+    let settings = CallSettings { methods_per_socket_max: 2, ..CallSettings::default() };
     let mut directory = Directory::new(settings);
     directory.connect(SocketId(1), "u".into(), 0, Traits::default(), at(0));
     assert_eq!(directory.register(SocketId(1), "a".into(), Duration::ZERO, at(0)), Ok(true));

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{RECHECK_MIN_MS, Switchboard, UNANSWERABLE};
+use super::{CallMachine, RECHECK_MIN_MS, UNANSWERABLE};
 use crate::calls::answer::{Answer, CallRefused};
-use crate::calls::open_call::{FlightState, OpenCall, Stage};
+use crate::calls::open_call::{CallStage, FlightState, OpenCall};
 use crate::decisions::{Choice, Verdict};
 use crate::ids::{AskId, CallId, SocketId};
 use crate::room::RpcRoom;
 use crate::time::Time;
 
-impl<R> Switchboard<R> {
+impl<R> CallMachine<R> {
     /// A socket calls a method of its own user. The call is sent within `timeout` from now or not at all, and answered within
     /// `timeout` after it was sent: a wait for a daemon takes nothing from the time that the daemon has.
     ///
@@ -50,7 +50,7 @@ impl<R> Switchboard<R> {
             target_asks_in_a_row: 0,
             grace_asks: 0,
             held_since: None,
-            stage: Stage::Waiting,
+            stage: CallStage::Waiting,
         };
         self.calls.insert(id, call);
         self.resolve(id);
@@ -62,7 +62,7 @@ impl<R> Switchboard<R> {
     pub fn handle_choice(&mut self, id: CallId, ask: AskId, choice: Choice, now: Time) {
         self.advance(now);
         let Some(call) = self.calls.get(&id) else { return };
-        let Stage::Choosing { ask: open, offered } = &call.stage else { return };
+        let CallStage::Choosing { ask: open, offered } = &call.stage else { return };
         if *open != ask {
             return;
         }
@@ -83,13 +83,13 @@ impl<R> Switchboard<R> {
     pub fn handle_wait(&mut self, id: CallId, ask: AskId, wait_ms: u32, now: Time) {
         let now = self.advance(now);
         let Some(call) = self.calls.get_mut(&id) else { return };
-        if !matches!(call.stage, Stage::AskingGrace { ask: open } if open == ask) {
+        if !matches!(call.stage, CallStage::AskingGrace { ask: open } if open == ask) {
             return;
         }
         if wait_ms == 0 {
             return self.settle(id, Answer::Unavailable);
         }
-        call.stage = Stage::Waiting;
+        call.stage = CallStage::Waiting;
         let since = call.arrived;
         self.hold(id, since, now + Duration::from_millis(u64::from(wait_ms)));
     }
@@ -98,7 +98,7 @@ impl<R> Switchboard<R> {
     pub fn handle_judgement(&mut self, id: CallId, ask: AskId, verdict: Verdict, now: Time) {
         let now = self.advance(now);
         let Some(call) = self.calls.get_mut(&id) else { return };
-        let Stage::InFlight(flight) = &mut call.stage else { return };
+        let CallStage::InFlight(flight) = &mut call.stage else { return };
         let FlightState::Doubtful(doubt) = &mut flight.state else { return };
         if doubt.ask != Some(ask) {
             return;
@@ -132,7 +132,7 @@ impl<R> Switchboard<R> {
     pub fn handle_handed_in(&mut self, user: &str, id: CallId, result: R, now: Time) -> bool {
         self.advance(now);
         let is_taken = self.calls.get(&id).is_some_and(|call| {
-            *call.room.user == *user && matches!(&call.stage, Stage::InFlight(flight) if flight.resumable)
+            *call.room.user == *user && matches!(&call.stage, CallStage::InFlight(flight) if flight.resumable)
         });
         if is_taken {
             self.settle(id, Answer::Result(result));
@@ -143,7 +143,7 @@ impl<R> Switchboard<R> {
     fn handle_answer(&mut self, id: CallId, answer: Answer<R>, now: Time) {
         let now = self.advance(now);
         let Some(call) = self.calls.get(&id) else { return };
-        let Stage::InFlight(flight) = &call.stage else { return };
+        let CallStage::InFlight(flight) = &call.stage else { return };
         self.directory.answered(flight.target, now.saturating_since(flight.sent), now);
         self.settle(id, answer);
     }
@@ -156,7 +156,7 @@ impl<R> Switchboard<R> {
     pub fn handle_unanswerable(&mut self, id: CallId, now: Time) {
         let now = self.advance(now);
         let Some(call) = self.calls.get_mut(&id) else { return };
-        let Stage::InFlight(flight) = &mut call.stage else { return };
+        let CallStage::InFlight(flight) = &mut call.stage else { return };
         if flight.is_resumed || !matches!(flight.state, FlightState::Confident) {
             return;
         }
@@ -165,11 +165,11 @@ impl<R> Switchboard<R> {
     }
 
     /// The request did not get to its target, which is certain: nobody will hand its result in. Beyond that it is
-    /// [`Switchboard::handle_unanswerable`].
+    /// [`CallMachine::handle_unanswerable`].
     pub fn handle_undelivered(&mut self, id: CallId, now: Time) {
         let now = self.advance(now);
         let Some(call) = self.calls.get_mut(&id) else { return };
-        let Stage::InFlight(flight) = &mut call.stage else { return };
+        let CallStage::InFlight(flight) = &mut call.stage else { return };
         if flight.is_resumed {
             return;
         }
@@ -186,7 +186,7 @@ impl<R> Switchboard<R> {
     pub fn handle_unreachable(&mut self, id: CallId, now: Time) {
         self.advance(now);
         let Some(call) = self.calls.get(&id) else { return };
-        let Stage::InFlight(flight) = &call.stage else { return };
+        let CallStage::InFlight(flight) = &call.stage else { return };
         let is_proven_gone = matches!(&flight.state, FlightState::Doubtful(doubt) if doubt.cause.is_proof());
         if !(flight.is_resumed || flight.resumable && is_proven_gone) {
             self.settle(id, Answer::Unreachable);

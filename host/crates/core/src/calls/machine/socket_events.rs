@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Switchboard;
+use super::CallMachine;
 use crate::calls::answer::RegisterError;
-use crate::calls::command::Command;
+use crate::calls::command::CallCommand;
 use crate::calls::directory::Reach;
-use crate::calls::open_call::{FlightState, Stage};
+use crate::calls::open_call::{CallStage, FlightState};
 use crate::decisions::{Departure, Traits};
 use crate::ids::{CallId, SocketId};
 use crate::room::RpcRoom;
 use crate::time::Time;
 
-impl<R> Switchboard<R> {
+impl<R> CallMachine<R> {
     /// A socket connected to `replica`: 0 for this one, else the small number of another. `traits.caller` and
     /// `traits.recovered` are not used: they are the machine's to say. Of a socket that is connected already only
     /// replica and traits change, unless it comes as another user: then the old one has left first.
@@ -40,7 +40,7 @@ impl<R> Switchboard<R> {
     }
 
     /// Another replica tells that a socket of its registered a method `age` ago. Like
-    /// [`Switchboard::handle_register`], except that it is no sign of life from the socket.
+    /// [`CallMachine::handle_register`], except that it is no sign of life from the socket.
     pub fn handle_registered(
         &mut self,
         socket: SocketId,
@@ -99,7 +99,7 @@ impl<R> Switchboard<R> {
         }
         for id in self.by_target.of(&old) {
             let Some(call) = self.calls.get_mut(&id).filter(|call| *call.room.user == *user) else { continue };
-            let Stage::InFlight(flight) = &mut call.stage else { continue };
+            let CallStage::InFlight(flight) = &mut call.stage else { continue };
             if !flight.resumable {
                 continue;
             }
@@ -153,7 +153,7 @@ impl<R> Switchboard<R> {
         self.directory.disconnect(socket, cause, now);
         for call in self.by_caller.of(&socket) {
             if self.end(call).is_some() {
-                self.commands.push_back(Command::Forget { call });
+                self.commands.push_back(CallCommand::Forget { call });
             }
         }
     }
@@ -176,7 +176,7 @@ impl<R> Switchboard<R> {
     fn restore_confidence(&mut self, socket: SocketId, room: &RpcRoom) {
         for id in self.by_target.of(&socket) {
             let Some(call) = self.calls.get_mut(&id).filter(|call| call.room == *room) else { continue };
-            if let Stage::InFlight(flight) = &mut call.stage
+            if let CallStage::InFlight(flight) = &mut call.stage
                 && let FlightState::Doubtful(doubt) = &flight.state
                 && !doubt.cause.is_proof()
             {

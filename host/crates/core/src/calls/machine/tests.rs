@@ -16,7 +16,7 @@ use crate::decisions::{Choice, Departure, Traits, Verdict};
 use crate::ids::AskId;
 
 fn emitted(call: CallId, target: SocketId, left_ms: u64) -> Told {
-    Command::Emit { call, target, left: Duration::from_millis(left_ms), resumable: true }
+    CallCommand::Emit { call, target, left: Duration::from_millis(left_ms), resumable: true }
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_registration_lets_waiting_calls_go_oldest_first() {
     let calls: Vec<CallId> = told
         .iter()
         .map(|command| match command {
-            Command::AskTarget { call, .. } => *call,
+            CallCommand::AskTarget { call, .. } => *call,
             other => panic!("AskTarget expected: {other:?}"),
         })
         .collect();
@@ -405,14 +405,14 @@ fn a_caller_that_leaves_is_forgotten() {
     let waiting = harness.try_call("other").unwrap();
     harness.told();
     harness.disconnect(CALLER);
-    let forgotten: Vec<Told> = [in_flight, choosing, waiting].map(|call| Command::Forget { call }).into();
+    let forgotten: Vec<Told> = [in_flight, choosing, waiting].map(|call| CallCommand::Forget { call }).into();
     assert_eq!(harness.told(), forgotten);
     assert_eq!(harness.machine.in_flight(DAEMON), 0);
     harness.machine.handle_result(in_flight, "to nobody", harness.now);
     harness.disconnect(CALLER);
     assert_eq!(harness.told(), []);
     harness.disconnect(DAEMON);
-    assert_eq!(harness.machine.load(), Load { remembered_rooms: 1, ..Load::default() });
+    assert_eq!(harness.machine.load(), CallLoad { remembered_rooms: 1, ..CallLoad::default() });
 }
 
 #[test]
@@ -424,15 +424,15 @@ fn bounds_refuse_calls() {
     let from_nobody = harness.machine.handle_call(nobody, "m".into(), 0, Duration::ZERO, harness.now);
     assert_eq!(from_nobody, Err(CallRefused::UnknownCaller));
 
-    let mut harness = Harness::with(Settings { calls_max: 1, ..Settings::default() });
+    let mut harness = Harness::with(CallSettings { calls_max: 1, ..CallSettings::default() });
     harness.call();
     assert_eq!(harness.try_call("m"), Err(CallRefused::TooManyCalls));
 
-    let mut harness = Harness::with(Settings { calls_per_user_max: 1, ..Settings::default() });
+    let mut harness = Harness::with(CallSettings { calls_per_user_max: 1, ..CallSettings::default() });
     harness.call();
     assert_eq!(harness.try_call("n"), Err(CallRefused::TooManyCallsOfUser));
 
-    let mut harness = Harness::with(Settings { waiting_per_room_max: 1, ..Settings::default() });
+    let mut harness = Harness::with(CallSettings { waiting_per_room_max: 1, ..CallSettings::default() });
     harness.call();
     assert_eq!(harness.try_call("m"), Err(CallRefused::TooManyWaiting));
     assert!(harness.try_call("n").is_ok());
@@ -442,7 +442,7 @@ fn bounds_refuse_calls() {
 
 #[test]
 fn a_call_that_would_wait_in_a_full_room_is_unavailable() {
-    let mut harness = Harness::with(Settings { waiting_per_room_max: 0, ..Settings::default() });
+    let mut harness = Harness::with(CallSettings { waiting_per_room_max: 0, ..CallSettings::default() });
     harness.connect(DAEMON);
     harness.register(DAEMON);
     let call = harness.call();
@@ -458,7 +458,7 @@ fn several_daemons_are_warned_about_once_a_minute() {
     harness.connect(SECOND);
     harness.register(SECOND);
     let warned = |told: Vec<Told>| {
-        let is_warning = |command: &&Told| matches!(command, Command::WarnSeveral { count: 2, .. });
+        let is_warning = |command: &&Told| matches!(command, CallCommand::WarnSeveral { count: 2, .. });
         told.iter().filter(is_warning).count()
     };
     harness.call();

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use super::{Switchboard, TARGET_ASKS_MAX};
+use super::{CallMachine, TARGET_ASKS_MAX};
 use crate::calls::answer::Answer;
-use crate::calls::command::Command;
-use crate::calls::open_call::{Flight, FlightState, OpenCall, Stage, TargetDoubt};
+use crate::calls::command::CallCommand;
+use crate::calls::open_call::{CallStage, Flight, FlightState, OpenCall, TargetDoubt};
 use crate::decisions::{Absence, Choice, Departure, Doubt, rules};
 use crate::ids::{CallId, SocketId};
 use crate::time::{Time, span_ms};
 
-impl<R> Switchboard<R> {
+impl<R> CallMachine<R> {
     /// Goes to a moment and does what was due on the way. Gives the moment, which never goes back.
     pub(super) fn advance(&mut self, now: Time) -> Time {
         self.now = self.now.max(now);
@@ -35,7 +35,7 @@ impl<R> Switchboard<R> {
             return self.settle(id, Answer::Unreachable);
         }
         if candidates.count > 1 && self.warnings.is_due(&call.room, self.now) {
-            self.commands.push_back(Command::WarnSeveral {
+            self.commands.push_back(CallCommand::WarnSeveral {
                 user: call.room.user.clone(),
                 method: call.room.method.clone(),
                 count: candidates.count,
@@ -51,8 +51,8 @@ impl<R> Switchboard<R> {
         let input = call.view(call.target_asks, self.now);
         call.target_asks += 1;
         call.target_asks_in_a_row += 1;
-        call.stage = Stage::Choosing { ask, offered: candidates.sockets };
-        self.commands.push_back(Command::AskTarget {
+        call.stage = CallStage::Choosing { ask, offered: candidates.sockets };
+        self.commands.push_back(CallCommand::AskTarget {
             call: id,
             ask,
             user: call.room.user.clone(),
@@ -70,7 +70,7 @@ impl<R> Switchboard<R> {
             return self.settle(id, Answer::SameSocket);
         }
         let resumable = self.directory.traits(target).is_some_and(|traits| traits.resumable);
-        call.stage = Stage::InFlight(Flight {
+        call.stage = CallStage::InFlight(Flight {
             target,
             sent: self.now,
             resumable,
@@ -83,14 +83,14 @@ impl<R> Switchboard<R> {
         let deadline = call.deadline;
         self.by_target.insert(&target, id);
         self.go_on(id);
-        self.commands.push_back(Command::Emit { call: id, target, left, resumable });
+        self.commands.push_back(CallCommand::Emit { call: id, target, left, resumable });
         self.wake_at(id, deadline);
     }
 
     /// The target of a call in flight left, or its replica is not heard from.
     pub(super) fn doubt(&mut self, id: CallId, cause: Departure) {
         let Some(call) = self.calls.get_mut(&id) else { return };
-        let Stage::InFlight(flight) = &mut call.stage else { return };
+        let CallStage::InFlight(flight) = &mut call.stage else { return };
         if let FlightState::Doubtful(doubt) = &mut flight.state {
             // What is proven is not taken back by less, and is not proven twice.
             if doubt.cause.is_proof() || doubt.cause == cause {
@@ -110,20 +110,20 @@ impl<R> Switchboard<R> {
         let Some(call) = self.calls.get_mut(&id) else { return };
         call.held_since = Some(since);
         let left = until.min(call.deadline).saturating_since(self.now);
-        self.commands.push_back(Command::Held { call: id, since: self.now.saturating_since(since), left });
+        self.commands.push_back(CallCommand::Held { call: id, since: self.now.saturating_since(since), left });
     }
 
     /// A call is held no longer, and its caller is told so if it was told that it is.
     pub(super) fn go_on(&mut self, id: CallId) {
         let Some(since) = self.calls.get_mut(&id).and_then(|call| call.held_since.take()) else { return };
         let since = self.now.saturating_since(since);
-        self.commands.push_back(Command::Held { call: id, since, left: Duration::ZERO });
+        self.commands.push_back(CallCommand::Held { call: id, since, left: Duration::ZERO });
     }
 
     /// Answers a call and drops it.
     pub(super) fn settle(&mut self, id: CallId, answer: Answer<R>) {
         if self.end(id).is_some() {
-            self.commands.push_back(Command::Answer { call: id, answer });
+            self.commands.push_back(CallCommand::Answer { call: id, answer });
         }
     }
 
@@ -134,9 +134,9 @@ impl<R> Switchboard<R> {
         self.by_caller.remove(&call.caller, id);
         self.by_user.remove(&call.room.user, id);
         match &call.stage {
-            Stage::Choosing { .. } => {}
-            Stage::AskingGrace { .. } | Stage::Waiting => self.waiting.remove(&call.room, id),
-            Stage::InFlight(flight) => self.by_target.remove(&flight.target, id),
+            CallStage::Choosing { .. } => {}
+            CallStage::AskingGrace { .. } | CallStage::Waiting => self.waiting.remove(&call.room, id),
+            CallStage::InFlight(flight) => self.by_target.remove(&flight.target, id),
         }
         Some(call)
     }
@@ -158,9 +158,9 @@ impl<R> Switchboard<R> {
         let is_over = call.deadline <= self.now;
         match &call.stage {
             // A wait that was cut to the deadline ends as any other: nobody came.
-            Stage::Waiting => self.settle(id, Answer::Unavailable),
-            Stage::Choosing { .. } | Stage::AskingGrace { .. } => self.settle(id, Answer::TimedOut),
-            Stage::InFlight(flight) => match flight.state {
+            CallStage::Waiting => self.settle(id, Answer::Unavailable),
+            CallStage::Choosing { .. } | CallStage::AskingGrace { .. } => self.settle(id, Answer::TimedOut),
+            CallStage::InFlight(flight) => match flight.state {
                 FlightState::Doubtful(_) if !is_over => self.ask_presence(id),
                 FlightState::Doubtful(_) | FlightState::Confident | FlightState::Unanswerable => {
                     self.directory.unanswered(flight.target);
@@ -180,14 +180,14 @@ impl<R> Switchboard<R> {
         let input = call.view(call.grace_asks, self.now);
         call.grace_asks += 1;
         call.target_asks_in_a_row = 0;
-        call.stage = Stage::AskingGrace { ask };
+        call.stage = CallStage::AskingGrace { ask };
         self.waiting.insert(&call.room, id);
         let mut past = self.directory.past(&call.room, self.now);
         if self.directory.is_served(&call.room) {
             // It is still there, at a replica that shuts down.
             (past.cause, past.gone_ms) = (Departure::Drained, 0);
         }
-        self.commands.push_back(Command::AskGrace {
+        self.commands.push_back(CallCommand::AskGrace {
             call: id,
             ask,
             user: call.room.user.clone(),
@@ -209,7 +209,7 @@ impl<R> Switchboard<R> {
         let Some(call) = self.calls.get_mut(&id) else { return };
         let ask = call.next_ask();
         let mut input = call.view(0, self.now);
-        let Stage::InFlight(flight) = &mut call.stage else { return };
+        let CallStage::InFlight(flight) = &mut call.stage else { return };
         let FlightState::Doubtful(doubt) = &mut flight.state else { return };
         input.attempt = doubt.asks;
         doubt.asks += 1;
@@ -225,7 +225,7 @@ impl<R> Switchboard<R> {
             returns_ms: past.returns_ms,
         };
         let user = call.room.user.clone();
-        self.commands.push_back(Command::AskPresence { call: id, ask, user, input, doubt });
+        self.commands.push_back(CallCommand::AskPresence { call: id, ask, user, input, doubt });
         let deadline = call.deadline;
         self.wake_at(id, deadline);
     }

@@ -30,23 +30,23 @@ fn exposure(is_failed: bool) -> Exposure {
 }
 
 /// A device that has been held for an hour.
-fn held() -> Record {
+fn held() -> DeviceRecord {
     let at_ms = T - 3_600_000;
-    Record::default().accepted(holder(1, at_ms), Fate::Evicted, 0, at_ms)
+    DeviceRecord::default().accepted(holder(1, at_ms), Fate::Evicted, 0, at_ms)
 }
 
 /// A newcomer comes and is refused.
-fn refused(record: &Record, idle_ms: u32, at_ms: u64) -> Record {
+fn refused(record: &DeviceRecord, idle_ms: u32, at_ms: u64) -> DeviceRecord {
     record.exposed(&exposure(false), at_ms).silent_for(idle_ms).refused(at_ms)
 }
 
 /// A newcomer comes and gets the session.
-fn flipped(record: &Record, idle_ms: u32, socket: u128, at_ms: u64) -> Record {
+fn flipped(record: &DeviceRecord, idle_ms: u32, socket: u128, at_ms: u64) -> DeviceRecord {
     let known = record.exposed(&exposure(false), at_ms).silent_for(idle_ms);
     known.accepted(holder(socket, at_ms), Fate::Evicted, 0, at_ms)
 }
 
-fn outcomes(record: &Record, at_ms: u64) -> Outcomes {
+fn outcomes(record: &DeviceRecord, at_ms: u64) -> Outcomes {
     record.trial.as_ref().unwrap().outcomes(at_ms)
 }
 
@@ -122,9 +122,9 @@ fn a_device_is_stranded_since_the_first_refusal_for_a_dead_holder() {
 #[test]
 fn offline_is_what_dashboards_show() {
     let one = refused(&held(), 0, T);
-    let silent = one.touched(Status::Offline, false, 0, T + 1_000);
+    let silent = one.touched(DeviceStatus::Offline, false, 0, T + 1_000);
     assert_eq!((outcomes(&one, T + 900).offline_ms, outcomes(&silent, T + 4_000).offline_ms), (0, 3_000));
-    let back = silent.touched(Status::Online, false, 0, T + 5_000);
+    let back = silent.touched(DeviceStatus::Online, false, 0, T + 5_000);
     assert_eq!(outcomes(&back, T + 9_000).offline_ms, 4_000);
     let gone = back.released(Departure::Closed, T + 10_000);
     assert_eq!(outcomes(&gone, T + 12_000).offline_ms, 4_000, "until it is said");
@@ -136,7 +136,7 @@ fn offline_is_what_dashboards_show() {
         (10_000, 15_000)
     );
     // It was offline when it was exposed.
-    let silent = held().touched(Status::Offline, false, 0, T - 1_000);
+    let silent = held().touched(DeviceStatus::Offline, false, 0, T - 1_000);
     assert_eq!(outcomes(&refused(&silent, 0, T), T + 700).offline_ms, 700);
 }
 
@@ -189,7 +189,7 @@ fn nothing_changes_after_the_horizon() {
     let flips = |number: u64| flipped(&held(), 0, 2, T + number);
     let before = refused(&flips(0), 5_000, end - 2_000);
     let at_the_end = outcomes(&before, end);
-    let silent = before.touched(Status::Offline, false, 0, end - 1_000);
+    let silent = before.touched(DeviceStatus::Offline, false, 0, end - 1_000);
     let then = outcomes(&silent, end);
     assert_eq!((at_the_end.offline_ms, then.offline_ms, then.flips, then.refused), (0, 1_000, 1, 1));
     let mut record = silent;
@@ -209,7 +209,7 @@ fn nothing_changes_after_the_horizon() {
     }
 }
 
-fn guard(record: &Record) -> &Trial {
+fn guard(record: &DeviceRecord) -> &Trial {
     record.trial.as_ref().unwrap().guard.as_deref().unwrap()
 }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::state::{Claim, Stage, Waiting};
-use super::{SHORT_RETRY_MS, Sessions};
+use super::state::{Claim, PendingRegister, SocketStage};
+use super::{DeviceSessions, SHORT_RETRY_MS};
 use crate::devices::command::DeviceCommand;
-use crate::devices::event::{Outcome, Reason, SessionEvent};
+use crate::devices::event::{SessionEvent, SessionOutcome, SessionReason};
 use crate::devices::limiter::Admission;
 use crate::devices::register::{
     AuthError, CloseReason, Credentials, Moment, Proof, RegisterId, Registration, ThrottleReason,
@@ -14,27 +14,33 @@ use crate::devices::register::{
 use crate::ids::SocketId;
 use crate::time::{millis, span_ms};
 
-impl Sessions {
+impl DeviceSessions {
     /// A socket registers a device. A socket that holds its session already refreshes it, past all gates.
     pub fn handle_register(&mut self, socket: SocketId, registration: Registration, at: Moment) {
         self.advance(at);
         let Some(known) = self.sockets.get_mut(&socket) else { return };
         known.last_packet = self.now;
         let device = match &known.stage {
-            Stage::Fresh => return self.pass_limiter(socket, registration),
-            Stage::Ended => return,
-            Stage::Beside { .. } => {
+            SocketStage::Fresh => return self.pass_limiter(socket, registration),
+            SocketStage::Ended => return,
+            SocketStage::Beside { .. } => {
                 let retry_after_ms = self.settings.settle_ms;
-                return self.throttled(socket, None, ThrottleReason::SessionSettle, retry_after_ms, Reason::Superseded);
+                return self.throttled(
+                    socket,
+                    None,
+                    ThrottleReason::SessionSettle,
+                    retry_after_ms,
+                    SessionReason::Superseded,
+                );
             }
-            Stage::Proving { registration: first, .. } => first.device.clone(),
-            Stage::Queued { device } | Stage::Holder { device } => Some(device.clone()),
+            SocketStage::Proving { registration: first, .. } => first.device.clone(),
+            SocketStage::Queued { device } | SocketStage::Holder { device } => Some(device.clone()),
         };
         let is_same = registration.device.is_none() || device.is_none() || registration.device == device;
         if !is_same {
             let error = AuthError::OtherDevice;
             self.commands.push_back(DeviceCommand::AuthError { socket, error });
-            self.refused_event(socket, registration.device, Reason::Auth(error));
+            self.refused_event(socket, registration.device, SessionReason::Auth(error));
         } else if let Some(device) = device
             && self.holder(&device).is_some_and(|holder| holder.socket == socket)
         {
@@ -46,10 +52,12 @@ impl Sessions {
     pub fn handle_proof(&mut self, socket: SocketId, register: RegisterId, proof: Proof, at: Moment) {
         self.advance(at);
         let Some(known) = self.sockets.get_mut(&socket) else { return };
-        if !matches!(&known.stage, Stage::Proving { register: open, .. } if *open == register) {
+        if !matches!(&known.stage, SocketStage::Proving { register: open, .. } if *open == register) {
             return;
         }
-        let Stage::Proving { registration, admission, .. } = std::mem::replace(&mut known.stage, Stage::Fresh) else {
+        let SocketStage::Proving { registration, admission, .. } =
+            std::mem::replace(&mut known.stage, SocketStage::Fresh)
+        else {
             return;
         };
         match (proof, admission) {
@@ -93,7 +101,7 @@ impl Sessions {
         self.last_register += 1;
         let register = RegisterId(self.last_register);
         if let Some(known) = self.sockets.get_mut(&socket) {
-            known.stage = Stage::Proving { register, registration: Box::new(registration), admission };
+            known.stage = SocketStage::Proving { register, registration: Box::new(registration), admission };
         }
         self.wake_socket(socket, Some(self.now + millis(self.settings.step_timeout_ms)));
         self.commands.push_back(DeviceCommand::CheckToken { socket, register });
@@ -104,17 +112,23 @@ impl Sessions {
         if let Err(retry_after) = self.throttle.admit(&device, self.band, self.now) {
             let retry_after_ms = span_ms(retry_after).max(1);
             let word = ThrottleReason::ReconnectRate;
-            return self.throttled(socket, Some(device), word, retry_after_ms, Reason::Reconnecting);
+            return self.throttled(socket, Some(device), word, retry_after_ms, SessionReason::Reconnecting);
         }
         if !self.devices.contains_key(&device) && self.devices.len() >= self.settings.devices_max {
-            return self.throttled(socket, Some(device), ThrottleReason::ConnectRate, SHORT_RETRY_MS, Reason::Full);
+            return self.throttled(
+                socket,
+                Some(device),
+                ThrottleReason::ConnectRate,
+                SHORT_RETRY_MS,
+                SessionReason::Full,
+            );
         }
         let entry = self.devices.entry(device.clone()).or_default();
         if entry.queue.len() >= self.settings.registers_per_device_max {
             let word = ThrottleReason::ReconnectRate;
-            self.throttled(socket, Some(device.clone()), word, SHORT_RETRY_MS, Reason::Busy);
+            self.throttled(socket, Some(device.clone()), word, SHORT_RETRY_MS, SessionReason::Busy);
         } else {
-            entry.queue.push_back(Waiting {
+            entry.queue.push_back(PendingRegister {
                 socket,
                 arrived: self.now,
                 claim,
@@ -124,7 +138,7 @@ impl Sessions {
                 exposure: None,
             });
             if let Some(known) = self.sockets.get_mut(&socket) {
-                known.stage = Stage::Queued { device: device.clone() };
+                known.stage = SocketStage::Queued { device: device.clone() };
             }
         }
         self.attend(&device);
@@ -145,8 +159,8 @@ impl Sessions {
         self.commands.push_back(DeviceCommand::Event(SessionEvent {
             device: Some(device.clone()),
             socket: Some(socket),
-            outcome: Outcome::Refreshed,
-            reason: Reason::Again,
+            outcome: SessionOutcome::Refreshed,
+            reason: SessionReason::Again,
             epoch,
             ask: None,
             incumbent: None,
@@ -156,7 +170,7 @@ impl Sessions {
     }
 
     fn flapping(&mut self, socket: SocketId, of: &Registration, retry_after: Duration, is_quarantine: bool) {
-        let reason = if is_quarantine { Reason::Quarantined } else { Reason::Flapping };
+        let reason = if is_quarantine { SessionReason::Quarantined } else { SessionReason::Flapping };
         let device = of.device.clone();
         self.throttled(socket, device, ThrottleReason::ConnectRate, span_ms(retry_after).max(1), reason);
     }
@@ -168,7 +182,7 @@ impl Sessions {
         device: Option<Arc<str>>,
         word: ThrottleReason,
         retry_after_ms: u32,
-        reason: Reason,
+        reason: SessionReason,
     ) {
         let Some(known) = self.end_socket(socket) else { return };
         self.commands.push_back(DeviceCommand::Throttled { socket, reason: word, retry_after_ms });
@@ -181,14 +195,14 @@ impl Sessions {
         let Some(known) = self.end_socket(socket) else { return };
         self.commands.push_back(DeviceCommand::AuthError { socket, error });
         self.commands.push_back(DeviceCommand::Close { socket, why: CloseReason::Refused });
-        self.refused_event(socket, known.or(device), Reason::Auth(error));
+        self.refused_event(socket, known.or(device), SessionReason::Auth(error));
     }
 
-    fn refused_event(&mut self, socket: SocketId, device: Option<Arc<str>>, reason: Reason) {
+    fn refused_event(&mut self, socket: SocketId, device: Option<Arc<str>>, reason: SessionReason) {
         self.commands.push_back(DeviceCommand::Event(SessionEvent {
             device,
             socket: Some(socket),
-            outcome: Outcome::Refused,
+            outcome: SessionOutcome::Refused,
             reason,
             epoch: 0,
             ask: None,

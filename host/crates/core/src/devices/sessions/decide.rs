@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use super::state::{Job, Local, Plan, Step, Take, Waiting, Work};
-use super::{SHORT_RETRY_MS, SWAPS_MAX, Sessions};
+use super::state::{HeldSession, Job, JobPurpose, JobStep, PendingRegister, SwapPlan, Takeover};
+use super::{DeviceSessions, SHORT_RETRY_MS, SWAPS_MAX};
 use crate::decisions::{Departure, Incumbent, Liveness, Newcomer, SettleVerdict};
 use crate::devices::command::DeviceCommand;
-use crate::devices::event::Reason;
-use crate::devices::record::{Fate, Holder, Record};
+use crate::devices::event::SessionReason;
+use crate::devices::record::{DeviceRecord, Fate, Holder};
 use crate::devices::register::{AuthError, OpId, OwnerAnswer, ThrottleReason};
 use crate::experiments::Exposure;
 use crate::time::{SPAN_UNKNOWN, span_ms};
 
-impl Sessions {
+impl DeviceSessions {
     /// The record was read.
-    pub(super) fn decide(&mut self, device: &Arc<str>, waiting: Waiting, record: Record) {
+    pub(super) fn decide(&mut self, device: &Arc<str>, waiting: PendingRegister, record: DeviceRecord) {
         let socket = waiting.socket;
         if !self.is_queued(socket, device) {
             return;
@@ -30,13 +30,13 @@ impl Sessions {
             return self.not_let_in(socket, None, error);
         }
         match record.holder.clone() {
-            None => self.take(device, waiting, record, Fate::Evicted, Take::of(Reason::Free)),
+            None => self.take(device, waiting, record, Fate::Evicted, Takeover::of(SessionReason::Free)),
             Some(holder) if holder.replica != self.replica => {
-                self.ask_owner(device, Work::Register(waiting), record, holder)
+                self.ask_owner(device, JobPurpose::Register(waiting), record, holder)
             }
             // It was accepted by a compare-and-set that was said to be lost.
             Some(holder) if holder.socket == socket => {
-                let take = Take { rival: waiting.rival.clone(), ..Take::of(Reason::Free) };
+                let take = Takeover { rival: waiting.rival.clone(), ..Takeover::of(SessionReason::Free) };
                 self.accepted(device, waiting, record, take);
             }
             Some(holder) => match self.local_incumbent(device) {
@@ -47,7 +47,7 @@ impl Sessions {
     }
 
     /// Why a register is not let in, whoever holds the session.
-    pub(super) fn bars(&self, waiting: &Waiting, record: &Record) -> Option<AuthError> {
+    pub(super) fn bars(&self, waiting: &PendingRegister, record: &DeviceRecord) -> Option<AuthError> {
         if record.is_blocked {
             return Some(AuthError::Blocked);
         }
@@ -60,17 +60,17 @@ impl Sessions {
         is_anothers.then_some(AuthError::BadToken)
     }
 
-    pub(super) fn ask_owner(&mut self, device: &Arc<str>, work: Work, record: Record, holder: Holder) {
+    pub(super) fn ask_owner(&mut self, device: &Arc<str>, work: JobPurpose, record: DeviceRecord, holder: Holder) {
         let (replica, socket) = (holder.replica.clone(), holder.socket);
-        let op = self.begin(device, work, Step::AskingOwner { record, holder });
+        let op = self.begin(device, work, JobStep::AskingOwner { record, holder });
         self.commands.push_back(DeviceCommand::AskOwner { device: device.clone(), op, replica, socket });
     }
 
     pub(super) fn on_owner(&mut self, device: &Arc<str>, job: Job, answer: OwnerAnswer) {
-        let Step::AskingOwner { record, holder } = job.step else { return };
+        let JobStep::AskingOwner { record, holder } = job.step else { return };
         let waiting = match job.work {
-            Work::Upkeep { attempts } => return self.rival_found(device, record, holder, answer, attempts),
-            Work::Register(waiting) => waiting,
+            JobPurpose::Upkeep { attempts } => return self.rival_found(device, record, holder, answer, attempts),
+            JobPurpose::Register(waiting) => waiting,
         };
         let incumbent = match answer {
             OwnerAnswer::Gone => return self.take_from_the_gone(device, waiting, record, None),
@@ -90,13 +90,13 @@ impl Sessions {
     pub(super) fn ask_settle(
         &mut self,
         device: &Arc<str>,
-        waiting: Waiting,
-        record: Record,
+        waiting: PendingRegister,
+        record: DeviceRecord,
         incumbent: Incumbent,
         holder: Option<Holder>,
     ) {
         let local = self.devices.get(device).and_then(|entry| entry.holder.as_ref());
-        let of_local = |local: &Local| (local.claim.fingerprint, local.claim.address);
+        let of_local = |local: &HeldSession| (local.claim.fingerprint, local.claim.address);
         let of_holder = holder.as_ref().map(|holder| (holder.fingerprint, holder.address));
         let (fingerprint, address) = of_holder.or(local.map(of_local)).unwrap_or_default();
         let claim = &waiting.claim;
@@ -108,8 +108,8 @@ impl Sessions {
         };
         let (socket, history) = (waiting.socket, record.history(self.unix_ms));
         let (trial, pinned) = (record.trial.clone(), waiting.exposure.clone());
-        let step = Step::AskingSettle { record, incumbent, holder, is_gone: false };
-        let op = self.begin(device, Work::Register(waiting), step);
+        let step = JobStep::AskingSettle { record, incumbent, holder, is_gone: false };
+        let op = self.begin(device, JobPurpose::Register(waiting), step);
         self.commands.push_back(DeviceCommand::AskSettle {
             device: device.clone(),
             op,
@@ -130,7 +130,7 @@ impl Sessions {
         verdict: SettleVerdict,
         exposure: Option<Exposure>,
     ) {
-        let (Step::AskingSettle { record, incumbent, holder, is_gone }, Work::Register(mut waiting)) =
+        let (JobStep::AskingSettle { record, incumbent, holder, is_gone }, JobPurpose::Register(mut waiting)) =
             (job.step, job.work)
         else {
             return;
@@ -158,44 +158,57 @@ impl Sessions {
                 let Some(holder) = holder else {
                     return self.settled(device, &waiting, retry_after_ms, job.op, incumbent);
                 };
-                let plan = Plan::Refuse { retry_after_ms, ask: job.op, incumbent, holder, is_gone: false };
+                let plan = SwapPlan::Refuse { retry_after_ms, ask: job.op, incumbent, holder, is_gone: false };
                 let next = record.refused(self.unix_ms);
-                return self.swap(device, Work::Register(waiting), record, next, plan);
+                return self.swap(device, JobPurpose::Register(waiting), record, next, plan);
             }
         };
-        let reason = if beside_ms > 0 { Reason::Beside } else { Reason::Settled };
+        let reason = if beside_ms > 0 { SessionReason::Beside } else { SessionReason::Settled };
         match holder {
-            None if is_gone => self.provisional(device, waiting, Take::of(Reason::Provisional), None),
+            None if is_gone => self.provisional(device, waiting, Takeover::of(SessionReason::Provisional), None),
             None => {
-                let take = Take { rival: None, reason, ask, incumbent: Some(incumbent), beside_ms };
+                let take = Takeover { rival: None, reason, ask, incumbent: Some(incumbent), beside_ms };
                 self.provisional(device, waiting, take, None);
             }
             Some(_) if is_gone => self.take_from_the_gone(device, waiting, record, ask),
             Some(holder) => {
-                let take = Take { rival: Some(holder), reason, ask, incumbent: Some(incumbent), beside_ms };
+                let take = Takeover { rival: Some(holder), reason, ask, incumbent: Some(incumbent), beside_ms };
                 self.take(device, waiting, record, Fate::Evicted, take);
             }
         }
     }
 
-    fn take_from_the_gone(&mut self, device: &Arc<str>, waiting: Waiting, record: Record, ask: Option<OpId>) {
+    fn take_from_the_gone(
+        &mut self,
+        device: &Arc<str>,
+        waiting: PendingRegister,
+        record: DeviceRecord,
+        ask: Option<OpId>,
+    ) {
         let ended = self.devices.get(device).and_then(|entry| entry.ended);
         let ended = ended.filter(|end| record.is_held_by(&self.replica, end.socket));
         let how = ended.map_or(Departure::TransportLost, |end| end.how);
         let record = ended.map_or_else(|| record.clone(), |end| record.silent_for(end.silent_ms));
-        let take = Take { ask, ..Take::of(Reason::HolderGone) };
+        let take = Takeover { ask, ..Takeover::of(SessionReason::HolderGone) };
         self.take(device, waiting, record, Fate::Gone(how), take);
     }
 
     /// Has the record written that gives the newcomer the session.
-    fn take(&mut self, device: &Arc<str>, mut waiting: Waiting, record: Record, fate: Fate, take: Take) {
+    fn take(
+        &mut self,
+        device: &Arc<str>,
+        mut waiting: PendingRegister,
+        record: DeviceRecord,
+        fate: Fate,
+        take: Takeover,
+    ) {
         let next = waiting.claim.applied_to(&record).accepted(self.holder_of(&waiting), fate, 0, self.unix_ms);
         waiting.rival = take.rival.clone();
-        self.swap(device, Work::Register(waiting), record, next, Plan::Take(take));
+        self.swap(device, JobPurpose::Register(waiting), record, next, SwapPlan::Take(take));
     }
 
     /// The holder that a register would be; its epoch is the record's to give.
-    pub(super) fn holder_of(&self, waiting: &Waiting) -> Holder {
+    pub(super) fn holder_of(&self, waiting: &PendingRegister) -> Holder {
         Holder {
             replica: self.replica.clone(),
             socket: waiting.socket,
@@ -222,15 +235,15 @@ impl Sessions {
     }
 
     /// The record had changed, or the decision does not hold any more: it is made anew, a few times at most.
-    pub(super) fn again(&mut self, device: &Arc<str>, mut waiting: Waiting) {
+    pub(super) fn again(&mut self, device: &Arc<str>, mut waiting: PendingRegister) {
         waiting.attempts += 1;
         if !self.is_queued(waiting.socket, device) {
             return;
         }
         if waiting.attempts >= SWAPS_MAX || self.is_late(&waiting) {
             let word = ThrottleReason::SessionSettle;
-            return self.throttled(waiting.socket, None, word, SHORT_RETRY_MS, Reason::Contended);
+            return self.throttled(waiting.socket, None, word, SHORT_RETRY_MS, SessionReason::Contended);
         }
-        self.read(device, Work::Register(waiting));
+        self.read(device, JobPurpose::Register(waiting));
     }
 }

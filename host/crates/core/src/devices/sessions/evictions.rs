@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Sessions;
-use super::state::{Due, Eviction, Plan, Stage, Step, Work};
+use super::DeviceSessions;
+use super::state::{Eviction, JobPurpose, JobStep, SocketStage, SwapPlan, TimerOwner};
 use crate::decisions::SettleVerdict;
 use crate::devices::command::DeviceCommand;
-use crate::devices::event::{Outcome, Reason};
+use crate::devices::event::{SessionOutcome, SessionReason};
 use crate::devices::record::Holder;
 use crate::devices::register::{CloseReason, Moment, OwnerAnswer};
 use crate::ids::SocketId;
@@ -18,7 +18,7 @@ const BESIDE_MAX: usize = 4;
 /// The longest span after which an eviction is said again.
 const RETRY_MAX: Duration = Duration::from_secs(30);
 
-impl Sessions {
+impl DeviceSessions {
     /// Another replica says that a newer socket holds a device's session: `epoch` is that of its holding, and `socket` the one
     /// that it replaced. The holder here is evicted if its holding is older, and closed after `after_ms`. The host always
     /// confirms: whatever there was is no holder any more.
@@ -26,13 +26,13 @@ impl Sessions {
         self.advance(at);
         // One that is about to get the session back may have it already: whether it has, the record says.
         let is_retaking = self.devices.get(device).and_then(|entry| entry.job.as_ref()).is_some_and(
-            |job| matches!(&job.step, Step::Swapping { plan: Plan::Retake { .. }, record, .. } if record.epoch > epoch),
+            |job| matches!(&job.step, JobStep::Swapping { plan: SwapPlan::Retake { .. }, record, .. } if record.epoch > epoch),
         );
         if !is_retaking && self.holder(device).is_some_and(|local| local.epoch < epoch) {
             self.displace(device, after_ms);
         }
         let job = self.devices.get_mut(device).and_then(|entry| entry.job.as_mut());
-        if let Some(Work::Register(waiting)) = job.map(|job| &mut job.work)
+        if let Some(JobPurpose::Register(waiting)) = job.map(|job| &mut job.work)
             && waiting.socket == socket
         {
             waiting.evicted_by = waiting.evicted_by.max(epoch);
@@ -59,16 +59,18 @@ impl Sessions {
             let Some(entry) = self.devices.get_mut(&device) else { continue };
             let Some(job) = &mut entry.job else { continue };
             match &mut job.step {
-                Step::AskingOwner { holder, .. } if *holder.replica == *replica => {
+                JobStep::AskingOwner { holder, .. } if *holder.replica == *replica => {
                     let Some(job) = entry.job.take() else { continue };
                     self.on_owner(&device, *job, OwnerAnswer::Gone);
                 }
-                Step::AskingSettle { holder: Some(holder), is_gone, .. } if *holder.replica == *replica => {
+                JobStep::AskingSettle { holder: Some(holder), is_gone, .. } if *holder.replica == *replica => {
                     *is_gone = true;
                     let Some(job) = entry.job.take() else { continue };
                     self.on_verdict(&device, *job, SettleVerdict::Accept, None);
                 }
-                Step::Swapping { plan: Plan::Refuse { holder, is_gone, .. }, .. } if *holder.replica == *replica => {
+                JobStep::Swapping { plan: SwapPlan::Refuse { holder, is_gone, .. }, .. }
+                    if *holder.replica == *replica =>
+                {
                     *is_gone = true;
                 }
                 _ => continue,
@@ -86,7 +88,7 @@ impl Sessions {
         if after_ms > 0 {
             entry.beside.push((close_at, local.socket));
             if let Some(known) = self.sockets.get_mut(&local.socket) {
-                known.stage = Stage::Beside { device: device.clone() };
+                known.stage = SocketStage::Beside { device: device.clone() };
             }
         } else {
             self.close_evicted(local.socket);
@@ -94,7 +96,7 @@ impl Sessions {
         if let Some((_, socket)) = crowded {
             self.close_evicted(socket);
         }
-        self.event(device, Some(local.socket), Outcome::Evicted, Reason::Superseded, local.epoch);
+        self.event(device, Some(local.socket), SessionOutcome::Evicted, SessionReason::Superseded, local.epoch);
     }
 
     pub(super) fn close_evicted(&mut self, socket: SocketId) {
@@ -113,7 +115,7 @@ impl Sessions {
             let eviction = Eviction { replica: replica.clone(), socket, close_at, retry_at, retry };
             self.forget_eviction(device.clone(), epoch);
             self.evictions.insert((device.clone(), epoch), eviction);
-            self.timers.insert((retry_at, Due::Eviction(device.clone(), epoch)));
+            self.timers.insert((retry_at, TimerOwner::Eviction(device.clone(), epoch)));
         }
         self.commands.push_back(DeviceCommand::EvictRemote {
             device: device.clone(),
@@ -137,7 +139,7 @@ impl Sessions {
         let Some(eviction) = self.evictions.get_mut(&(device.clone(), epoch)) else { return };
         eviction.retry = (eviction.retry * 2).min(RETRY_MAX);
         eviction.retry_at = now + eviction.retry;
-        self.timers.insert((eviction.retry_at, Due::Eviction(device.clone(), epoch)));
+        self.timers.insert((eviction.retry_at, TimerOwner::Eviction(device.clone(), epoch)));
         let (replica, socket) = (eviction.replica.clone(), eviction.socket);
         let after_ms = span_ms(eviction.close_at.saturating_since(now));
         self.commands.push_back(DeviceCommand::EvictRemote { device, epoch, replica, socket, after_ms });
@@ -145,7 +147,7 @@ impl Sessions {
 
     fn forget_eviction(&mut self, device: Arc<str>, epoch: u64) {
         if let Some(eviction) = self.evictions.remove(&(device.clone(), epoch)) {
-            self.timers.remove(&(eviction.retry_at, Due::Eviction(device, epoch)));
+            self.timers.remove(&(eviction.retry_at, TimerOwner::Eviction(device, epoch)));
         }
     }
 }

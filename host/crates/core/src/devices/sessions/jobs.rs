@@ -3,22 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Sessions;
-use super::state::{Device, Due, Job, Plan, Step, Waiting, Work};
+use super::DeviceSessions;
+use super::state::{DeviceState, Job, JobPurpose, JobStep, PendingRegister, SwapPlan, TimerOwner};
 use crate::decisions::{Liveness, SettleVerdict, rules};
 use crate::devices::command::DeviceCommand;
-use crate::devices::event::Reason;
-use crate::devices::record::{Ended, Record, Status};
-use crate::devices::register::{Moment, OpId, OwnerAnswer, ReadResult, StoreAway, Swapped, ThrottleReason};
+use crate::devices::event::SessionReason;
+use crate::devices::record::{DeviceRecord, DeviceStatus, Ended};
+use crate::devices::register::{Moment, OpId, OwnerAnswer, ReadResult, StoreAway, SwapResult, ThrottleReason};
 use crate::experiments::Exposure;
 use crate::ids::SocketId;
 use crate::time::{Time, millis};
 
-impl Sessions {
+impl DeviceSessions {
     /// The answer to a `Read`.
     pub fn handle_read(&mut self, device: &Arc<str>, op: OpId, result: ReadResult, at: Moment) {
         self.advance(at);
-        let is_it = |step: &Step| matches!(step, Step::Reading);
+        let is_it = |step: &JobStep| matches!(step, JobStep::Reading);
         let Some(job) = self.take_job(device, op, is_it) else { return };
         self.on_read(device, job, result);
         self.attend(device);
@@ -29,12 +29,12 @@ impl Sessions {
     /// others.
     pub fn handle_unreadable(&mut self, device: &Arc<str>, op: OpId, at: Moment) {
         self.advance(at);
-        let is_it = |step: &Step| matches!(step, Step::Reading);
+        let is_it = |step: &JobStep| matches!(step, JobStep::Reading);
         let Some(job) = self.take_job(device, op, is_it) else { return };
         self.store_answered();
         match job.work {
-            Work::Register(waiting) => self.busy(waiting.socket),
-            Work::Upkeep { .. } => {
+            JobPurpose::Register(waiting) => self.busy(waiting.socket),
+            JobPurpose::Upkeep { .. } => {
                 let retry_at = self.now + millis(self.settings.step_timeout_ms);
                 if let Some(entry) = self.devices.get_mut(device) {
                     entry.retry_at = Some(retry_at);
@@ -49,7 +49,7 @@ impl Sessions {
     /// The answer to an `AskOwner`.
     pub fn handle_owner(&mut self, device: &Arc<str>, op: OpId, answer: OwnerAnswer, at: Moment) {
         self.advance(at);
-        let is_it = |step: &Step| matches!(step, Step::AskingOwner { .. });
+        let is_it = |step: &JobStep| matches!(step, JobStep::AskingOwner { .. });
         let Some(job) = self.take_job(device, op, is_it) else { return };
         self.on_owner(device, job, answer);
         self.attend(device);
@@ -65,16 +65,16 @@ impl Sessions {
         at: Moment,
     ) {
         self.advance(at);
-        let is_it = |step: &Step| matches!(step, Step::AskingSettle { .. });
+        let is_it = |step: &JobStep| matches!(step, JobStep::AskingSettle { .. });
         let Some(job) = self.take_job(device, op, is_it) else { return };
         self.on_verdict(device, job, verdict, exposure);
         self.attend(device);
     }
 
     /// The answer to a `Swap`.
-    pub fn handle_swapped(&mut self, device: &Arc<str>, op: OpId, swapped: Swapped, at: Moment) {
+    pub fn handle_swapped(&mut self, device: &Arc<str>, op: OpId, swapped: SwapResult, at: Moment) {
         self.advance(at);
-        let is_it = |step: &Step| matches!(step, Step::Swapping { .. });
+        let is_it = |step: &JobStep| matches!(step, JobStep::Swapping { .. });
         let Some(job) = self.take_job(device, op, is_it) else { return };
         self.on_swapped(device, job, swapped);
         self.attend(device);
@@ -90,10 +90,10 @@ impl Sessions {
             && let Some((_, due)) = self.timers.pop_first()
         {
             match due {
-                Due::Socket(socket) => self.socket_due(socket),
-                Due::Device(device) => self.device_due(&device),
-                Due::Eviction(device, epoch) => self.eviction_due(device, epoch),
-                Due::Store => self.reconcile(),
+                TimerOwner::Socket(socket) => self.socket_due(socket),
+                TimerOwner::Device(device) => self.device_due(&device),
+                TimerOwner::Eviction(device, epoch) => self.eviction_due(device, epoch),
+                TimerOwner::Store => self.reconcile(),
             }
         }
     }
@@ -108,10 +108,10 @@ impl Sessions {
         let wake = if entry.is_done() && !is_unsure { None } else { entry.next_wake(silence, waits) };
         if entry.wake != wake {
             let old = std::mem::replace(&mut entry.wake, wake);
-            old.map(|at| self.timers.remove(&(at, Due::Device(device.clone()))));
-            wake.map(|at| self.timers.insert((at, Due::Device(device.clone()))));
+            old.map(|at| self.timers.remove(&(at, TimerOwner::Device(device.clone()))));
+            wake.map(|at| self.timers.insert((at, TimerOwner::Device(device.clone()))));
         }
-        if self.devices.get(device).is_some_and(Device::is_done) && !is_unsure {
+        if self.devices.get(device).is_some_and(DeviceState::is_done) && !is_unsure {
             self.devices.remove(device);
         }
     }
@@ -137,43 +137,50 @@ impl Sessions {
             self.store.reconciling.remove(device);
             self.store.unsure.insert(device.clone());
         } else {
-            self.read(device, Work::Upkeep { attempts: 0 });
+            self.read(device, JobPurpose::Upkeep { attempts: 0 });
         }
         true
     }
 
-    fn begin_register(&mut self, device: &Arc<str>, waiting: Waiting) {
+    fn begin_register(&mut self, device: &Arc<str>, waiting: PendingRegister) {
         if self.is_late(&waiting) {
             self.busy(waiting.socket);
         } else if self.store_rests() {
             self.decide_alone(device, waiting);
         } else {
-            self.read(device, Work::Register(waiting));
+            self.read(device, JobPurpose::Register(waiting));
         }
     }
 
-    pub(super) fn is_late(&self, waiting: &Waiting) -> bool {
+    pub(super) fn is_late(&self, waiting: &PendingRegister) -> bool {
         self.now.saturating_since(waiting.arrived) >= millis(self.settings.register_timeout_ms)
     }
 
     fn busy(&mut self, socket: SocketId) {
-        self.throttled(socket, None, ThrottleReason::ReconnectRate, super::SHORT_RETRY_MS, Reason::Busy);
+        self.throttled(socket, None, ThrottleReason::ReconnectRate, super::SHORT_RETRY_MS, SessionReason::Busy);
     }
 
-    pub(super) fn read(&mut self, device: &Arc<str>, work: Work) {
-        let op = self.begin(device, work, Step::Reading);
+    pub(super) fn read(&mut self, device: &Arc<str>, work: JobPurpose) {
+        let op = self.begin(device, work, JobStep::Reading);
         self.commands.push_back(DeviceCommand::Read { device: device.clone(), op });
     }
 
     /// Has a record written in place of the one it was made from.
-    pub(super) fn swap(&mut self, device: &Arc<str>, work: Work, before: Record, record: Record, plan: Plan) {
+    pub(super) fn swap(
+        &mut self,
+        device: &Arc<str>,
+        work: JobPurpose,
+        before: DeviceRecord,
+        record: DeviceRecord,
+        plan: SwapPlan,
+    ) {
         let (expected, boxed) = (before.epoch, Box::new(record.clone()));
-        let op = self.begin(device, work, Step::Swapping { before, record, plan });
+        let op = self.begin(device, work, JobStep::Swapping { before, record, plan });
         self.commands.push_back(DeviceCommand::Swap { device: device.clone(), op, expected, record: boxed });
     }
 
     /// A step begins; its answer is awaited under the number that is given.
-    pub(super) fn begin(&mut self, device: &Arc<str>, work: Work, step: Step) -> OpId {
+    pub(super) fn begin(&mut self, device: &Arc<str>, work: JobPurpose, step: JobStep) -> OpId {
         self.last_op += 1;
         let op = OpId(self.last_op);
         let deadline = self.now + millis(self.settings.step_timeout_ms);
@@ -183,7 +190,7 @@ impl Sessions {
         op
     }
 
-    fn take_job(&mut self, device: &Arc<str>, op: OpId, is_it: fn(&Step) -> bool) -> Option<Job> {
+    fn take_job(&mut self, device: &Arc<str>, op: OpId, is_it: fn(&JobStep) -> bool) -> Option<Job> {
         self.devices.get_mut(device)?.job.take_if(|job| job.op == op && is_it(&job.step)).map(|job| *job)
     }
 
@@ -195,35 +202,35 @@ impl Sessions {
                     entry.known = record.clone();
                 }
                 match work {
-                    Work::Register(waiting) => self.decide(device, waiting, record),
-                    Work::Upkeep { attempts } => self.upkeep(device, record, attempts),
+                    JobPurpose::Register(waiting) => self.decide(device, waiting, record),
+                    JobPurpose::Upkeep { attempts } => self.upkeep(device, record, attempts),
                 }
             }
             (Err(StoreAway), work) => {
                 self.store_failed();
                 match work {
-                    Work::Register(waiting) => self.decide_alone(device, waiting),
-                    Work::Upkeep { .. } => self.unsure(device),
+                    JobPurpose::Register(waiting) => self.decide_alone(device, waiting),
+                    JobPurpose::Upkeep { .. } => self.unsure(device),
                 }
             }
         }
     }
 
-    fn on_swapped(&mut self, device: &Arc<str>, job: Job, swapped: Swapped) {
-        let Step::Swapping { before, record, plan } = job.step else { return };
+    fn on_swapped(&mut self, device: &Arc<str>, job: Job, swapped: SwapResult) {
+        let JobStep::Swapping { before, record, plan } = job.step else { return };
         match swapped {
-            Swapped::Won | Swapped::Lost => self.store_answered(),
-            Swapped::Away => self.store_failed(),
+            SwapResult::Won | SwapResult::Lost => self.store_answered(),
+            SwapResult::Away => self.store_failed(),
         }
         if let Some(entry) = self.devices.get_mut(device) {
-            entry.is_haunted = swapped == Swapped::Away || entry.is_haunted && swapped == Swapped::Lost;
-            if swapped == Swapped::Won {
+            entry.is_haunted = swapped == SwapResult::Away || entry.is_haunted && swapped == SwapResult::Lost;
+            if swapped == SwapResult::Won {
                 entry.known = record.clone();
             }
         }
         match job.work {
-            Work::Register(waiting) => self.register_swapped(device, waiting, record, plan, swapped),
-            Work::Upkeep { attempts } => self.upkeep_swapped(device, attempts, &before, &record, plan, swapped),
+            JobPurpose::Register(waiting) => self.register_swapped(device, waiting, record, plan, swapped),
+            JobPurpose::Upkeep { attempts } => self.upkeep_swapped(device, attempts, &before, &record, plan, swapped),
         }
     }
 
@@ -262,21 +269,21 @@ impl Sessions {
     /// The answer to a step did not come in time.
     fn give_up_waiting(&mut self, device: &Arc<str>, job: Job) {
         match &job.step {
-            Step::Reading => self.on_read(device, job, Err(StoreAway)),
-            Step::AskingOwner { .. } => self.on_owner(device, job, OwnerAnswer::Silent),
-            Step::AskingSettle { incumbent, .. } => {
+            JobStep::Reading => self.on_read(device, job, Err(StoreAway)),
+            JobStep::AskingOwner { .. } => self.on_owner(device, job, OwnerAnswer::Silent),
+            JobStep::AskingSettle { incumbent, .. } => {
                 let verdict = match incumbent.liveness {
                     Liveness::Gone => SettleVerdict::Accept,
                     Liveness::Alive | Liveness::Doubtful => rules::settle(self.settings.settle_ms, incumbent),
                 };
                 self.on_verdict(device, job, verdict, None);
             }
-            Step::Swapping { .. } => self.on_swapped(device, job, Swapped::Away),
+            JobStep::Swapping { .. } => self.on_swapped(device, job, SwapResult::Away),
         }
     }
 }
 
-impl Device {
+impl DeviceState {
     /// A holder may have ended: the device is said to be offline then, unless somebody comes. What was due for an earlier end is not
     /// due any more.
     pub(super) fn debounce(&mut self, until: Time) {
@@ -284,10 +291,10 @@ impl Device {
     }
 
     /// Whether the end that the record tells of is not the one for which the debounce ran here, at `replica`.
-    pub(super) fn knows_no_such_end(&self, record: &Record, replica: &Arc<str>) -> bool {
+    pub(super) fn knows_no_such_end(&self, record: &DeviceRecord, replica: &Arc<str>) -> bool {
         let is_foreign = |ended: &&Ended| ended.replica != *replica && self.orphan_of.as_ref() != Some(&ended.replica);
         let ended = record.ended.as_ref().filter(is_foreign);
-        record.status != Status::Offline && ended.is_some() && ended != self.ended_since.as_ref()
+        record.status != DeviceStatus::Offline && ended.is_some() && ended != self.ended_since.as_ref()
     }
 
     /// Whether there is nothing that it is kept for.

@@ -2,32 +2,32 @@
 
 use std::sync::Arc;
 
-use super::Sessions;
-use super::state::{Local, Plan, Stage, Take, Waiting};
+use super::DeviceSessions;
+use super::state::{HeldSession, PendingRegister, SocketStage, SwapPlan, Takeover};
 use crate::decisions::Incumbent;
 use crate::devices::command::DeviceCommand;
-use crate::devices::event::{Outcome, Reason, SessionEvent};
-use crate::devices::record::{Fate, Record};
-use crate::devices::register::{CloseReason, OpId, Swapped, ThrottleReason};
+use crate::devices::event::{SessionEvent, SessionOutcome, SessionReason};
+use crate::devices::record::{DeviceRecord, Fate};
+use crate::devices::register::{CloseReason, OpId, SwapResult, ThrottleReason};
 use crate::time::millis;
 
-impl Sessions {
+impl DeviceSessions {
     /// The compare-and-set of a register is done.
     pub(super) fn register_swapped(
         &mut self,
         device: &Arc<str>,
-        waiting: Waiting,
-        record: Record,
-        plan: Plan,
-        swapped: Swapped,
+        waiting: PendingRegister,
+        record: DeviceRecord,
+        plan: SwapPlan,
+        swapped: SwapResult,
     ) {
         match (plan, swapped) {
-            (Plan::Take(take), Swapped::Won) => self.accepted(device, waiting, record, take),
+            (SwapPlan::Take(take), SwapResult::Won) => self.accepted(device, waiting, record, take),
             // It was there a moment ago, and so was the holder, who can be told nothing that is not written: a second one beside it
             // would be worse than a newcomer that comes again.
-            (Plan::Take(take), Swapped::Away) if take.is_from_another() => {
+            (SwapPlan::Take(take), SwapResult::Away) if take.is_from_another() => {
                 let (word, retry_after_ms) = (ThrottleReason::SessionSettle, self.settings.settle_ms.max(1));
-                self.throttled(waiting.socket, None, word, retry_after_ms, Reason::Unchecked);
+                self.throttled(waiting.socket, None, word, retry_after_ms, SessionReason::Unchecked);
                 let offline_at = self.now + millis(self.settings.offline_debounce_ms);
                 if let Some(entry) = self.devices.get_mut(device) {
                     // Should it be written all the same, the holder that it replaced is to go.
@@ -36,17 +36,19 @@ impl Sessions {
                 }
                 self.unsure(device);
             }
-            (Plan::Take(take), Swapped::Away) => self.provisional(device, waiting, take, Some(record)),
-            (Plan::Refuse { retry_after_ms, ask, incumbent, is_gone, .. }, Swapped::Won | Swapped::Away) => {
+            (SwapPlan::Take(take), SwapResult::Away) => self.provisional(device, waiting, take, Some(record)),
+            (SwapPlan::Refuse { retry_after_ms, ask, incumbent, is_gone, .. }, SwapResult::Won | SwapResult::Away) => {
                 let is_gone = is_gone || incumbent.local && self.holder(device).is_none();
                 match (is_gone, swapped) {
                     (false, _) => self.settled(device, &waiting, retry_after_ms, ask, incumbent),
-                    (true, Swapped::Away) => self.provisional(device, waiting, Take::of(Reason::Provisional), None),
+                    (true, SwapResult::Away) => {
+                        self.provisional(device, waiting, Takeover::of(SessionReason::Provisional), None)
+                    }
                     (true, _) => self.again(device, waiting),
                 }
             }
-            (_, Swapped::Lost) => self.again(device, waiting),
-            (Plan::Touch { .. } | Plan::Retake { .. } | Plan::Release | Plan::Offline, _) => {}
+            (_, SwapResult::Lost) => self.again(device, waiting),
+            (SwapPlan::Touch { .. } | SwapPlan::Retake { .. } | SwapPlan::Release | SwapPlan::Offline, _) => {}
         }
     }
 
@@ -54,7 +56,7 @@ impl Sessions {
     pub(super) fn settled(
         &mut self,
         device: &Arc<str>,
-        waiting: &Waiting,
+        waiting: &PendingRegister,
         retry_after_ms: u32,
         ask: OpId,
         incumbent: Incumbent,
@@ -70,8 +72,8 @@ impl Sessions {
         self.commands.push_back(DeviceCommand::Event(SessionEvent {
             device: Some(device.clone()),
             socket: Some(socket),
-            outcome: Outcome::Refused,
-            reason: Reason::Settled,
+            outcome: SessionOutcome::Refused,
+            reason: SessionReason::Settled,
             epoch,
             ask: Some(ask),
             incumbent: Some(incumbent),
@@ -83,7 +85,13 @@ impl Sessions {
     ///
     /// It may be gone by now, or even evicted by a newer one. Then it lost the session as any holder does; it was taken
     /// over all the same.
-    pub(super) fn accepted(&mut self, device: &Arc<str>, waiting: Waiting, record: Record, take: Take) {
+    pub(super) fn accepted(
+        &mut self,
+        device: &Arc<str>,
+        waiting: PendingRegister,
+        record: DeviceRecord,
+        take: Takeover,
+    ) {
         let epoch = record.holder.as_ref().map_or(record.epoch, |holder| holder.epoch);
         self.displace(device, take.beside_ms);
         if let Some(rival) = take.rival.clone().filter(|rival| rival.replica != self.replica) {
@@ -100,7 +108,7 @@ impl Sessions {
             }
         } else if waiting.evicted_by > epoch {
             let (word, retry_after_ms) = (ThrottleReason::SessionSettle, self.settings.settle_ms);
-            self.throttled(waiting.socket, None, word, retry_after_ms, Reason::Superseded);
+            self.throttled(waiting.socket, None, word, retry_after_ms, SessionReason::Superseded);
         } else {
             self.install(device, waiting, &record, true, take);
         }
@@ -108,7 +116,13 @@ impl Sessions {
 
     /// The store is away: the newcomer has the session until it is known better. `written`: the record that may or may not
     /// have been written.
-    pub(super) fn provisional(&mut self, device: &Arc<str>, waiting: Waiting, take: Take, written: Option<Record>) {
+    pub(super) fn provisional(
+        &mut self,
+        device: &Arc<str>,
+        waiting: PendingRegister,
+        take: Takeover,
+        written: Option<DeviceRecord>,
+    ) {
         let offline_at = self.now + millis(self.settings.offline_debounce_ms);
         let is_queued = self.is_queued(waiting.socket, device);
         let Some(entry) = self.devices.get_mut(device) else { return };
@@ -126,7 +140,7 @@ impl Sessions {
             written.unwrap_or_else(|| claimed.accepted(self.holder_of(&waiting), Fate::Evicted, above, self.unix_ms));
         if waiting.evicted_by > record.epoch {
             let (word, retry_after_ms) = (ThrottleReason::SessionSettle, self.settings.settle_ms);
-            self.throttled(waiting.socket, None, word, retry_after_ms, Reason::Superseded);
+            self.throttled(waiting.socket, None, word, retry_after_ms, SessionReason::Superseded);
             return self.unsure(device);
         }
         self.displace(device, take.beside_ms);
@@ -139,17 +153,24 @@ impl Sessions {
     }
 
     /// The newcomer is the holder here.
-    fn install(&mut self, device: &Arc<str>, waiting: Waiting, record: &Record, is_sure: bool, take: Take) {
+    fn install(
+        &mut self,
+        device: &Arc<str>,
+        waiting: PendingRegister,
+        record: &DeviceRecord,
+        is_sure: bool,
+        take: Takeover,
+    ) {
         let (now, socket) = (self.now, waiting.socket);
         if let Some(known) = self.sockets.get_mut(&socket) {
-            known.stage = Stage::Holder { device: device.clone() };
+            known.stage = SocketStage::Holder { device: device.clone() };
         }
         let epoch = record.holder.as_ref().map_or(record.epoch, |holder| holder.epoch);
         let exposure = waiting.exposure.filter(|_| take.ask.is_some());
         let Some(entry) = self.devices.get_mut(device) else { return };
         entry.known = record.clone();
         (entry.ended, entry.offline_at, entry.is_offline_due) = (None, None, false);
-        entry.holder = Some(Local {
+        entry.holder = Some(HeldSession {
             socket,
             epoch,
             accepted: now,
@@ -166,8 +187,8 @@ impl Sessions {
         self.commands.push_back(DeviceCommand::Event(SessionEvent {
             device: Some(device.clone()),
             socket: Some(socket),
-            outcome: Outcome::Accepted,
-            reason: if is_sure { take.reason } else { Reason::Provisional },
+            outcome: SessionOutcome::Accepted,
+            reason: if is_sure { take.reason } else { SessionReason::Provisional },
             epoch,
             ask: take.ask,
             incumbent: take.incumbent,
@@ -176,7 +197,7 @@ impl Sessions {
     }
 
     /// Tells dashboards.
-    pub(super) fn tell_status(&mut self, device: &Arc<str>, record: &Record) {
+    pub(super) fn tell_status(&mut self, device: &Arc<str>, record: &DeviceRecord) {
         if let Some(entry) = self.devices.get_mut(device) {
             entry.told = entry.told.max(record.epoch);
             entry.is_told_unsure = false;

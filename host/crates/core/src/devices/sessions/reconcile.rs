@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::state::{Plan, Work};
-use super::{SWAPS_MAX, Sessions};
+use super::state::{JobPurpose, SwapPlan};
+use super::{DeviceSessions, SWAPS_MAX};
 use crate::decisions::Departure;
 use crate::devices::command::DeviceCommand;
-use crate::devices::event::{Outcome, Reason, SessionEvent};
-use crate::devices::record::{Fate, Holder, Record, Status};
-use crate::devices::register::{AuthError, CloseReason, Moment, OwnerAnswer, Swapped, ThrottleReason};
+use crate::devices::event::{SessionEvent, SessionOutcome, SessionReason};
+use crate::devices::record::{DeviceRecord, DeviceStatus, Fate, Holder};
+use crate::devices::register::{AuthError, CloseReason, Moment, OwnerAnswer, SwapResult, ThrottleReason};
 use crate::time::millis;
 
 /// When an upkeep is tried again under which the record changed every time.
 const UPKEEP_RETRY: Duration = Duration::from_millis(200);
 
-impl Sessions {
+impl DeviceSessions {
     /// A device's record names a replica that is known to be dead. To be said at every other replica, of every device of that
     /// one, and again a little later: what the dead one sent last may be on its way to the store. If nobody has the session
     /// after the debounce, one of the replicas says that the device is offline.
@@ -40,16 +40,16 @@ impl Sessions {
     }
 
     /// The record was read.
-    pub(super) fn upkeep(&mut self, device: &Arc<str>, record: Record, attempts: u32) {
+    pub(super) fn upkeep(&mut self, device: &Arc<str>, record: DeviceRecord, attempts: u32) {
         match self.devices.get(device).and_then(|entry| entry.holder.as_ref()) {
             Some(local) if record.is_held_by(&self.replica, local.socket) => self.keep(device, record, attempts),
-            Some(_) if record.is_blocked => self.lose(device, Reason::Operator),
+            Some(_) if record.is_blocked => self.lose(device, SessionReason::Operator),
             Some(local) => match record.holder.clone() {
                 Some(holder) if holder.epoch > local.epoch && holder.replica != self.replica => {
-                    self.ask_owner(device, Work::Upkeep { attempts }, record, holder);
+                    self.ask_owner(device, JobPurpose::Upkeep { attempts }, record, holder);
                 }
                 None if record.epoch > local.epoch && record.is_ended_by_operator() => {
-                    self.lose(device, Reason::Operator);
+                    self.lose(device, SessionReason::Operator);
                 }
                 rival => {
                     let rival = rival.filter(|rival| rival.replica != self.replica);
@@ -64,7 +64,7 @@ impl Sessions {
     pub(super) fn rival_found(
         &mut self,
         device: &Arc<str>,
-        record: Record,
+        record: DeviceRecord,
         rival: Holder,
         answer: OwnerAnswer,
         attempts: u32,
@@ -74,7 +74,7 @@ impl Sessions {
             (OwnerAnswer::Gone, Some(_)) => self.retake(device, record, None, attempts),
             // The record is the authority, unless the one it names is proven gone.
             (OwnerAnswer::Alive { .. } | OwnerAnswer::Silent, Some(local)) if rival.epoch > local.epoch => {
-                self.lose(device, Reason::Superseded);
+                self.lose(device, SessionReason::Superseded);
             }
             (OwnerAnswer::Alive { .. } | OwnerAnswer::Silent, Some(_)) => {
                 self.retake(device, record, Some(rival), attempts);
@@ -83,7 +83,7 @@ impl Sessions {
     }
 
     /// The record names the holder here: it is sure, and the record says how it is.
-    fn keep(&mut self, device: &Arc<str>, record: Record, attempts: u32) {
+    fn keep(&mut self, device: &Arc<str>, record: DeviceRecord, attempts: u32) {
         let Some(entry) = self.devices.get_mut(device) else { return };
         entry.is_offline_due = false;
         let Some(local) = &mut entry.holder else { return };
@@ -91,13 +91,13 @@ impl Sessions {
         // What was said of it while the store was away may not be what the record says.
         let is_news = !std::mem::replace(&mut local.is_sure, true);
         let (epoch, is_refresh) = (local.epoch, std::mem::take(&mut local.is_refreshed));
-        let status = if local.is_silent { Status::Offline } else { record.status_held() };
+        let status = if local.is_silent { DeviceStatus::Offline } else { record.status_held() };
         self.evict_replaced(device, epoch);
         let (is_stale, told) = self.is_stale(device, &record);
         if is_refresh || status != record.status || is_stale {
             let next = record.touched(status, is_refresh, told, self.unix_ms);
-            let plan = Plan::Touch { is_news: is_news || is_stale };
-            return self.swap(device, Work::Upkeep { attempts }, record, next, plan);
+            let plan = SwapPlan::Touch { is_news: is_news || is_stale };
+            return self.swap(device, JobPurpose::Upkeep { attempts }, record, next, plan);
         }
         if is_news {
             self.tell_status(device, &record);
@@ -106,10 +106,10 @@ impl Sessions {
     }
 
     /// The record does not name the holder here and should.
-    fn retake(&mut self, device: &Arc<str>, record: Record, rival: Option<Holder>, attempts: u32) {
+    fn retake(&mut self, device: &Arc<str>, record: DeviceRecord, rival: Option<Holder>, attempts: u32) {
         let Some(local) = self.devices.get(device).and_then(|entry| entry.holder.as_ref()) else { return };
         if record.is_paired && !local.claim.has_proved {
-            return self.lose(device, Reason::Superseded);
+            return self.lose(device, SessionReason::Superseded);
         }
         let holder = Holder {
             replica: self.replica.clone(),
@@ -122,12 +122,12 @@ impl Sessions {
         };
         let fate = if rival.is_some() { Fate::Evicted } else { Fate::Gone(Departure::ReplicaLost) };
         let next = local.claim.applied_to(&record).accepted(holder, fate, local.epoch, self.unix_ms);
-        self.swap(device, Work::Upkeep { attempts }, record, next, Plan::Retake { rival });
+        self.swap(device, JobPurpose::Upkeep { attempts }, record, next, SwapPlan::Retake { rival });
     }
 
     /// Nobody here holds the session: the record names none of this replica's, and none of a dead one's; and if it is time it
     /// says that the device is offline.
-    fn clear(&mut self, device: &Arc<str>, record: Record, attempts: u32) {
+    fn clear(&mut self, device: &Arc<str>, record: DeviceRecord, attempts: u32) {
         let (now, unix_ms, debounce) = (self.now, self.unix_ms, millis(self.settings.offline_debounce_ms));
         let settled_at = self.store.back_at.map(|at| at + debounce);
         let replica = self.replica.clone();
@@ -135,7 +135,7 @@ impl Sessions {
         let is_due = std::mem::take(&mut entry.is_offline_due);
         let is_mine = |holder: &Holder| holder.replica == replica;
         let is_orphan = |holder: &Holder| is_due && entry.orphan_of.as_ref() == Some(&holder.replica);
-        let work = Work::Upkeep { attempts };
+        let work = JobPurpose::Upkeep { attempts };
         match &record.holder {
             Some(holder) if is_mine(holder) || is_orphan(holder) => {
                 let ended = entry.ended.filter(|end| is_mine(holder) && end.socket == holder.socket);
@@ -145,7 +145,7 @@ impl Sessions {
                 let replaced_by = is_mine(holder).then_some(holder.epoch);
                 // Said in a second step, if somebody else has not come by then.
                 (entry.is_offline_due, entry.is_upkeep_wanted) = (is_due, is_due);
-                self.swap(device, work, record, next, Plan::Release);
+                self.swap(device, work, record, next, SwapPlan::Release);
                 if let Some(epoch) = replaced_by {
                     self.evict_replaced(device, epoch);
                 }
@@ -162,16 +162,16 @@ impl Sessions {
                 self.is_in_line(device);
             }
             // If it says so already, but by an epoch that dashboards take for an old one, it is to say so again.
-            None if is_due && (record.status != Status::Offline || record.epoch <= entry.told) => {
+            None if is_due && (record.status != DeviceStatus::Offline || record.epoch <= entry.told) => {
                 let next = record.offline(entry.told, unix_ms);
-                self.swap(device, work, record, next, Plan::Offline);
+                self.swap(device, work, record, next, SwapPlan::Offline);
             }
             Some(_) | None => self.cleared(device, record, attempts, is_due),
         }
     }
 
     /// The record names somebody else, or nobody and says so. `is_due`: it is time to say that the device is offline.
-    fn cleared(&mut self, device: &Arc<str>, record: Record, attempts: u32, is_due: bool) {
+    fn cleared(&mut self, device: &Arc<str>, record: DeviceRecord, attempts: u32, is_due: bool) {
         let Some(entry) = self.devices.get_mut(device) else { return };
         entry.replaced = None;
         if is_due {
@@ -185,14 +185,14 @@ impl Sessions {
         }
         if is_stale {
             let next = record.touched(record.status, false, told, self.unix_ms);
-            return self.swap(device, Work::Upkeep { attempts }, record, next, Plan::Touch { is_news: true });
+            return self.swap(device, JobPurpose::Upkeep { attempts }, record, next, SwapPlan::Touch { is_news: true });
         }
         self.is_in_line(device);
     }
 
     /// Whether a record needs a greater epoch although it says what it should, and one above which: with it what nobody
     /// waits for can no longer be done, and dashboards believe it more than what they were told while the store was away.
-    fn is_stale(&self, device: &str, record: &Record) -> (bool, u64) {
+    fn is_stale(&self, device: &str, record: &DeviceRecord) -> (bool, u64) {
         let told = self.devices.get(device).map_or(0, |entry| entry.told);
         let is_haunted = self.devices.get(device).is_some_and(|entry| entry.is_haunted);
         (is_haunted || record.epoch < told, told)
@@ -203,21 +203,21 @@ impl Sessions {
         &mut self,
         device: &Arc<str>,
         attempts: u32,
-        before: &Record,
-        record: &Record,
-        plan: Plan,
-        swapped: Swapped,
+        before: &DeviceRecord,
+        record: &DeviceRecord,
+        plan: SwapPlan,
+        swapped: SwapResult,
     ) {
         match swapped {
-            Swapped::Won => {
+            SwapResult::Won => {
                 self.is_in_line(device);
                 self.upkept(device, before, record, plan);
             }
-            Swapped::Away => {
+            SwapResult::Away => {
                 self.wants_again(device, &plan, before, record);
                 // What follows from its having been written is done when the record is read.
                 if let Some(entry) = self.devices.get_mut(device) {
-                    if let Plan::Retake { rival: Some(rival) } = plan {
+                    if let SwapPlan::Retake { rival: Some(rival) } = plan {
                         entry.replaced.get_or_insert(rival);
                     }
                     if let Some(local) = &mut entry.holder {
@@ -226,10 +226,10 @@ impl Sessions {
                 }
                 self.unsure(device);
             }
-            Swapped::Lost => {
+            SwapResult::Lost => {
                 self.wants_again(device, &plan, before, record);
                 if attempts + 1 < SWAPS_MAX {
-                    self.read(device, Work::Upkeep { attempts: attempts + 1 });
+                    self.read(device, JobPurpose::Upkeep { attempts: attempts + 1 });
                 } else {
                     self.is_in_line(device);
                     let retry_at = self.now + UPKEEP_RETRY;
@@ -241,24 +241,24 @@ impl Sessions {
         }
     }
 
-    fn upkept(&mut self, device: &Arc<str>, before: &Record, record: &Record, plan: Plan) {
+    fn upkept(&mut self, device: &Arc<str>, before: &DeviceRecord, record: &DeviceRecord, plan: SwapPlan) {
         let Some(entry) = self.devices.get_mut(device) else { return };
         let has_new_status = before.status != record.status;
         let is_news = match plan {
-            Plan::Touch { is_news } => {
-                if has_new_status && record.status == Status::Offline {
+            SwapPlan::Touch { is_news } => {
+                if has_new_status && record.status == DeviceStatus::Offline {
                     let socket = record.holder.as_ref().map(|holder| holder.socket);
-                    self.event(device, socket, Outcome::Offline, Reason::Silent, record.epoch);
+                    self.event(device, socket, SessionOutcome::Offline, SessionReason::Silent, record.epoch);
                 }
                 is_news
             }
-            Plan::Offline => {
+            SwapPlan::Offline => {
                 (entry.orphan_of, entry.ended, entry.ended_since) = (None, None, None);
-                self.event(device, None, Outcome::Offline, Reason::HolderGone, record.epoch);
+                self.event(device, None, SessionOutcome::Offline, SessionReason::HolderGone, record.epoch);
                 // If it said so before, dashboards were told otherwise before the store was lost.
                 true
             }
-            Plan::Retake { rival } => {
+            SwapPlan::Retake { rival } => {
                 let socket = entry.holder.as_mut().map(|local| {
                     (local.epoch, local.is_sure) = (record.epoch, true);
                     local.socket
@@ -268,10 +268,10 @@ impl Sessions {
                 if let Some(rival) = rival {
                     self.evict_remote(device, record.epoch, &rival, 0);
                 }
-                self.event(device, socket, Outcome::Accepted, Reason::Reconciled, record.epoch);
+                self.event(device, socket, SessionOutcome::Accepted, SessionReason::Reconciled, record.epoch);
                 true
             }
-            Plan::Release | Plan::Take(_) | Plan::Refuse { .. } => false,
+            SwapPlan::Release | SwapPlan::Take(_) | SwapPlan::Refuse { .. } => false,
         };
         if has_new_status || is_news {
             self.tell_status(device, record);
@@ -279,11 +279,11 @@ impl Sessions {
     }
 
     /// What a plan was to write is not written yet.
-    fn wants_again(&mut self, device: &Arc<str>, plan: &Plan, before: &Record, record: &Record) {
+    fn wants_again(&mut self, device: &Arc<str>, plan: &SwapPlan, before: &DeviceRecord, record: &DeviceRecord) {
         let Some(entry) = self.devices.get_mut(device) else { return };
         match plan {
-            Plan::Offline => entry.is_offline_due = true,
-            Plan::Touch { is_news } => {
+            SwapPlan::Offline => entry.is_offline_due = true,
+            SwapPlan::Touch { is_news } => {
                 if let Some(local) = &mut entry.holder {
                     local.is_refreshed |= record.events != before.events;
                     local.is_sure &= !is_news;
@@ -294,12 +294,12 @@ impl Sessions {
     }
 
     /// The holder here has the session no longer, and is told so.
-    fn lose(&mut self, device: &Arc<str>, reason: Reason) {
+    fn lose(&mut self, device: &Arc<str>, reason: SessionReason) {
         self.is_in_line(device);
         let offline_at = self.now + millis(self.settings.offline_debounce_ms);
         let Some(entry) = self.devices.get_mut(device) else { return };
         let Some(local) = entry.holder.take() else { return };
-        if !local.is_sure || reason == Reason::Operator {
+        if !local.is_sure || reason == SessionReason::Operator {
             // Dashboards were told that it is there, of which the record may know nothing.
             entry.offline_at.get_or_insert(offline_at);
         }
@@ -309,11 +309,11 @@ impl Sessions {
         }
         let is_blocked = self.devices.get(device).is_some_and(|entry| entry.known.is_blocked);
         let why = match reason {
-            Reason::Operator if is_blocked => {
+            SessionReason::Operator if is_blocked => {
                 self.commands.push_back(DeviceCommand::AuthError { socket, error: AuthError::Blocked });
                 CloseReason::Operator
             }
-            Reason::Operator => CloseReason::Operator,
+            SessionReason::Operator => CloseReason::Operator,
             _ => {
                 let retry_after_ms = self.settings.settle_ms;
                 let reason = ThrottleReason::SessionSettle;
@@ -322,15 +322,15 @@ impl Sessions {
             }
         };
         self.commands.push_back(DeviceCommand::Close { socket, why });
-        self.event(device, Some(socket), Outcome::Evicted, reason, local.epoch);
+        self.event(device, Some(socket), SessionOutcome::Evicted, reason, local.epoch);
     }
 
     pub(super) fn event(
         &mut self,
         device: &Arc<str>,
         socket: Option<crate::SocketId>,
-        outcome: Outcome,
-        reason: Reason,
+        outcome: SessionOutcome,
+        reason: SessionReason,
         epoch: u64,
     ) {
         let (device, ask, incumbent) = (Some(device.clone()), None, None);
@@ -339,7 +339,7 @@ impl Sessions {
     }
 }
 
-impl Record {
+impl DeviceRecord {
     fn is_ended_by_operator(&self) -> bool {
         self.ended.as_ref().is_some_and(|ended| ended.how == Departure::Evicted)
     }

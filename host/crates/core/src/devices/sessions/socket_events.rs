@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use super::state::{Device, Due, End, Socket, Stage, Work};
-use super::{SHORT_RETRY_MS, Sessions};
+use super::state::{DeviceSocket, DeviceState, JobPurpose, LocalEnd, SocketStage, TimerOwner};
+use super::{DeviceSessions, SHORT_RETRY_MS};
 use crate::decisions::Departure;
 use crate::devices::command::DeviceCommand;
-use crate::devices::event::Reason;
+use crate::devices::event::SessionReason;
 use crate::devices::register::{CloseReason, Moment, OwnerAnswer, ThrottleReason, TooManySockets};
 use crate::ids::SocketId;
 use crate::time::{Time, millis, span_ms};
 
-impl Sessions {
+impl DeviceSessions {
     /// A socket connected. It is to register in time. If there are too many it is not taken on, and is to be closed.
     pub fn handle_open(&mut self, socket: SocketId, at: Moment) -> Result<(), TooManySockets> {
         self.advance(at);
         if self.sockets.len() >= self.settings.sockets_max {
             return Err(TooManySockets);
         }
-        self.sockets.insert(socket, Socket { stage: Stage::Fresh, last_packet: self.now, wake: None });
+        self.sockets.insert(socket, DeviceSocket { stage: SocketStage::Fresh, last_packet: self.now, wake: None });
         self.wake_socket(socket, Some(self.now + millis(self.settings.register_timeout_ms)));
         Ok(())
     }
@@ -45,14 +45,14 @@ impl Sessions {
         self.handle_packet(socket, at);
         let now = self.now;
         match self.devices.get_mut(device) {
-            Some(Device { holder: Some(local), is_upkeep_wanted, .. }) if local.socket == socket => {
+            Some(DeviceState { holder: Some(local), is_upkeep_wanted, .. }) if local.socket == socket => {
                 local.heartbeat = now;
                 *is_upkeep_wanted |= std::mem::take(&mut local.is_silent);
                 self.attend(device);
             }
             known => {
                 let holder = known.and_then(|entry| entry.known.holder.clone());
-                let is_open = self.sockets.get(&socket).is_some_and(|known| !matches!(known.stage, Stage::Ended));
+                let is_open = self.sockets.get(&socket).is_some_and(|known| !matches!(known.stage, SocketStage::Ended));
                 if is_open {
                     self.commands.push_back(DeviceCommand::HeartbeatRefused { socket, device: device.clone(), holder });
                 }
@@ -65,24 +65,24 @@ impl Sessions {
         self.advance(at);
         let Some(known) = self.sockets.remove(&socket) else { return };
         if let Some(at) = known.wake {
-            self.timers.remove(&(at, Due::Socket(socket)));
+            self.timers.remove(&(at, TimerOwner::Socket(socket)));
         }
         let silent_ms = span_ms(self.now.saturating_since(known.last_packet));
         let offline_at = self.now + millis(self.settings.offline_debounce_ms);
         let device = match known.stage {
-            Stage::Queued { device } | Stage::Holder { device } | Stage::Beside { device } => device,
-            Stage::Fresh | Stage::Proving { .. } | Stage::Ended => return,
+            SocketStage::Queued { device } | SocketStage::Holder { device } | SocketStage::Beside { device } => device,
+            SocketStage::Fresh | SocketStage::Proving { .. } | SocketStage::Ended => return,
         };
         let Some(entry) = self.devices.get_mut(&device) else { return };
         entry.queue.retain(|waiting| waiting.socket != socket);
         entry.beside.retain(|(_, beside)| *beside != socket);
         if entry.holder.take_if(|local| local.socket == socket).is_some() {
-            entry.ended = Some(End { socket, how, silent_ms });
+            entry.ended = Some(LocalEnd { socket, how, silent_ms });
             entry.debounce(offline_at);
             entry.is_upkeep_wanted = true;
         } else if entry.is_deciding(socket) {
             // Should it have got the session all the same, this is how it lost it.
-            entry.ended = Some(End { socket, how, silent_ms });
+            entry.ended = Some(LocalEnd { socket, how, silent_ms });
         }
         self.attend(&device);
     }
@@ -113,7 +113,7 @@ impl Sessions {
     /// Whether a socket waits for what becomes of its register.
     pub(super) fn is_queued(&self, socket: SocketId, device: &str) -> bool {
         let stage = self.sockets.get(&socket).map(|known| &known.stage);
-        matches!(stage, Some(Stage::Queued { device: of }) if **of == *device)
+        matches!(stage, Some(SocketStage::Queued { device: of }) if **of == *device)
     }
 
     /// A socket is told to close: nothing that comes of it counts any more. Gives its device as far as it is known; `None`
@@ -121,11 +121,13 @@ impl Sessions {
     pub(super) fn end_socket(&mut self, socket: SocketId) -> Option<Option<Arc<str>>> {
         self.wake_socket(socket, None);
         let known = self.sockets.get_mut(&socket)?;
-        match std::mem::replace(&mut known.stage, Stage::Ended) {
-            Stage::Ended => None,
-            Stage::Fresh => Some(None),
-            Stage::Proving { registration, .. } => Some(registration.device),
-            Stage::Queued { device } | Stage::Holder { device } | Stage::Beside { device } => Some(Some(device)),
+        match std::mem::replace(&mut known.stage, SocketStage::Ended) {
+            SocketStage::Ended => None,
+            SocketStage::Fresh => Some(None),
+            SocketStage::Proving { registration, .. } => Some(registration.device),
+            SocketStage::Queued { device } | SocketStage::Holder { device } | SocketStage::Beside { device } => {
+                Some(Some(device))
+            }
         }
     }
 
@@ -133,10 +135,10 @@ impl Sessions {
     pub(super) fn wake_socket(&mut self, socket: SocketId, at: Option<Time>) {
         let Some(known) = self.sockets.get_mut(&socket) else { return };
         if let Some(old) = std::mem::replace(&mut known.wake, at) {
-            self.timers.remove(&(old, Due::Socket(socket)));
+            self.timers.remove(&(old, TimerOwner::Socket(socket)));
         }
         if let Some(at) = at {
-            self.timers.insert((at, Due::Socket(socket)));
+            self.timers.insert((at, TimerOwner::Socket(socket)));
         }
     }
 
@@ -145,21 +147,26 @@ impl Sessions {
         let Some(known) = self.sockets.get_mut(&socket) else { return };
         known.wake = None;
         match known.stage {
-            Stage::Fresh => {
-                known.stage = Stage::Ended;
+            SocketStage::Fresh => {
+                known.stage = SocketStage::Ended;
                 self.commands.push_back(DeviceCommand::Close { socket, why: CloseReason::NeverRegistered });
             }
-            Stage::Proving { .. } => {
-                self.throttled(socket, None, ThrottleReason::ConnectRate, SHORT_RETRY_MS, Reason::Unchecked);
+            SocketStage::Proving { .. } => {
+                self.throttled(socket, None, ThrottleReason::ConnectRate, SHORT_RETRY_MS, SessionReason::Unchecked);
             }
-            Stage::Queued { .. } | Stage::Holder { .. } | Stage::Beside { .. } | Stage::Ended => {}
+            SocketStage::Queued { .. }
+            | SocketStage::Holder { .. }
+            | SocketStage::Beside { .. }
+            | SocketStage::Ended => {}
         }
     }
 }
 
-impl Device {
+impl DeviceState {
     /// Whether this socket's register is the one being decided, and the record may be changed for it already.
     pub(super) fn is_deciding(&self, socket: SocketId) -> bool {
-        self.job.as_ref().is_some_and(|job| matches!(&job.work, Work::Register(waiting) if waiting.socket == socket))
+        self.job
+            .as_ref()
+            .is_some_and(|job| matches!(&job.work, JobPurpose::Register(waiting) if waiting.socket == socket))
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::decisions::{Departure, Incumbent, Liveness};
-use crate::devices::event::Reason;
+use crate::devices::event::SessionReason;
 use crate::devices::limiter::Admission;
-use crate::devices::record::{Ended, Holder, Record};
+use crate::devices::record::{DeviceRecord, Ended, Holder};
 use crate::devices::register::{OpId, RegisterId, Registration};
 use crate::experiments::Exposure;
 use crate::ids::SocketId;
@@ -15,8 +15,8 @@ use crate::time::Time;
 
 /// A socket of this replica.
 #[derive(Debug)]
-pub(super) struct Socket {
-    pub(super) stage: Stage,
+pub(super) struct DeviceSocket {
+    pub(super) stage: SocketStage,
     pub(super) last_packet: Time,
     /// Its timer.
     pub(super) wake: Option<Time>,
@@ -24,7 +24,7 @@ pub(super) struct Socket {
 
 /// How far a socket is. The timer of a socket runs while it is fresh or proving.
 #[derive(Debug)]
-pub(super) enum Stage {
+pub(super) enum SocketStage {
     Fresh,
     /// Its token is being checked.
     Proving {
@@ -60,7 +60,7 @@ pub(super) struct Claim {
 
 impl Claim {
     /// The record with what the claim adds to it.
-    pub(super) fn applied_to(&self, record: &Record) -> Record {
+    pub(super) fn applied_to(&self, record: &DeviceRecord) -> DeviceRecord {
         let mut record = record.clone();
         if self.has_proved && self.pairing_code.is_none() {
             // The code by which an operator paired it stands.
@@ -79,7 +79,7 @@ impl Claim {
 
 /// A register that passed the gates up to its device's queue.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct PendingRegister {
     pub(super) socket: SocketId,
     pub(super) arrived: Time,
     pub(super) claim: Claim,
@@ -94,10 +94,10 @@ pub(super) struct Waiting {
 
 /// A device that this replica has to do with.
 #[derive(Debug, Default)]
-pub(super) struct Device {
-    pub(super) holder: Option<Local>,
+pub(super) struct DeviceState {
+    pub(super) holder: Option<HeldSession>,
     /// Oldest first.
-    pub(super) queue: VecDeque<Waiting>,
+    pub(super) queue: VecDeque<PendingRegister>,
     pub(super) job: Option<Box<Job>>,
     pub(super) is_upkeep_wanted: bool,
     /// What was done last was a register: upkeep comes first now.
@@ -108,7 +108,7 @@ pub(super) struct Device {
     /// A replica that is known to be dead and that the record may name.
     pub(super) orphan_of: Option<Arc<str>>,
     /// The last holder that ended here.
-    pub(super) ended: Option<End>,
+    pub(super) ended: Option<LocalEnd>,
     /// The end of a holder elsewhere for which the debounce began anew here, when it was over for an earlier end.
     pub(super) ended_since: Option<Ended>,
     /// Whom a compare-and-set replaced that may or may not have been done: to be evicted when it is known to have been.
@@ -118,7 +118,7 @@ pub(super) struct Device {
     /// Sockets that held the session and are yet to be closed.
     pub(super) beside: Vec<(Time, SocketId)>,
     /// The record as it was last read or written; while the store is away as it would be.
-    pub(super) known: Record,
+    pub(super) known: DeviceRecord,
     /// The greatest epoch by which dashboards were told of it.
     pub(super) told: u64,
     /// What they were told last is what no record says yet.
@@ -129,7 +129,7 @@ pub(super) struct Device {
 
 /// How a socket of this replica ended.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct End {
+pub(super) struct LocalEnd {
     pub(super) socket: SocketId,
     pub(super) how: Departure,
     /// How long nothing had been heard of it.
@@ -138,7 +138,7 @@ pub(super) struct End {
 
 /// The holder, a socket of this replica.
 #[derive(Debug)]
-pub(super) struct Local {
+pub(super) struct HeldSession {
     pub(super) socket: SocketId,
     pub(super) epoch: u64,
     pub(super) accepted: Time,
@@ -160,27 +160,27 @@ pub(super) struct Job {
     pub(super) op: OpId,
     /// When the answer counts as failed.
     pub(super) deadline: Time,
-    pub(super) work: Work,
-    pub(super) step: Step,
+    pub(super) work: JobPurpose,
+    pub(super) step: JobStep,
 }
 
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "a job is boxed whole")]
-pub(super) enum Work {
-    Register(Waiting),
+pub(super) enum JobPurpose {
+    Register(PendingRegister),
     Upkeep { attempts: u32 },
 }
 
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "a job is boxed whole")]
-pub(super) enum Step {
+pub(super) enum JobStep {
     Reading,
     AskingOwner {
-        record: Record,
+        record: DeviceRecord,
         holder: Holder,
     },
     AskingSettle {
-        record: Record,
+        record: DeviceRecord,
         incumbent: Incumbent,
         /// Whose session it is; `None` while the store is away: the holder here.
         holder: Option<Holder>,
@@ -188,16 +188,16 @@ pub(super) enum Step {
         is_gone: bool,
     },
     Swapping {
-        before: Record,
-        record: Record,
-        plan: Plan,
+        before: DeviceRecord,
+        record: DeviceRecord,
+        plan: SwapPlan,
     },
 }
 
 /// What a compare-and-set is for.
 #[derive(Debug)]
-pub(super) enum Plan {
-    Take(Take),
+pub(super) enum SwapPlan {
+    Take(Takeover),
     Refuse {
         retry_after_ms: u32,
         ask: OpId,
@@ -221,17 +221,17 @@ pub(super) enum Plan {
 
 /// A newcomer gets the session.
 #[derive(Debug)]
-pub(super) struct Take {
+pub(super) struct Takeover {
     /// Who is to be evicted.
     pub(super) rival: Option<Holder>,
-    pub(super) reason: Reason,
+    pub(super) reason: SessionReason,
     pub(super) ask: Option<OpId>,
     pub(super) incumbent: Option<Incumbent>,
     /// After so many milliseconds.
     pub(super) beside_ms: u32,
 }
 
-impl Take {
+impl Takeover {
     /// Whether it takes the session from a socket at another replica that is known to live.
     pub(super) fn is_from_another(&self) -> bool {
         let lives = |incumbent: Incumbent| !incumbent.local && incumbent.liveness == Liveness::Alive;
@@ -239,8 +239,8 @@ impl Take {
     }
 
     /// There is nobody to be evicted.
-    pub(super) fn of(reason: Reason) -> Take {
-        Take { rival: None, reason, ask: None, incumbent: None, beside_ms: 0 }
+    pub(super) fn of(reason: SessionReason) -> Takeover {
+        Takeover { rival: None, reason, ask: None, incumbent: None, beside_ms: 0 }
     }
 }
 
@@ -256,7 +256,7 @@ pub(super) struct Eviction {
 
 /// What is known of the store.
 #[derive(Debug, Default)]
-pub(super) struct Store {
+pub(super) struct StoreState {
     pub(super) is_away: bool,
     /// When it is tried again.
     pub(super) probe_at: Time,
@@ -270,7 +270,7 @@ pub(super) struct Store {
 
 /// Whose timer it is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Due {
+pub(super) enum TimerOwner {
     Socket(SocketId),
     Device(Arc<str>),
     Eviction(Arc<str>, u64),

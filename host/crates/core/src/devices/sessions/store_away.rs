@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use super::Sessions;
-use super::state::{Due, Take, Waiting};
-use crate::devices::event::Reason;
+use super::DeviceSessions;
+use super::state::{PendingRegister, Takeover, TimerOwner};
+use crate::devices::event::SessionReason;
 use crate::devices::register::{Moment, ThrottleReason};
 use crate::time::millis;
 
-impl Sessions {
+impl DeviceSessions {
     /// The store is there again after the connection to it was lost: it may have been restarted, with an older state or none.
     /// To be said after every reconnect. Every holder here is compared with its record.
     pub fn handle_store_back(&mut self, at: Moment) {
@@ -25,7 +25,7 @@ impl Sessions {
     }
 
     /// Decides a register by what is known here.
-    pub(super) fn decide_alone(&mut self, device: &Arc<str>, waiting: Waiting) {
+    pub(super) fn decide_alone(&mut self, device: &Arc<str>, waiting: PendingRegister) {
         if !self.is_queued(waiting.socket, device) {
             return;
         }
@@ -38,11 +38,11 @@ impl Sessions {
             // It may be paired, and then a pairing code must not get it.
             let retry_after_ms = self.settings.store_retry_ms.max(1);
             let word = ThrottleReason::ReconnectRate;
-            return self.throttled(waiting.socket, None, word, retry_after_ms, Reason::Unchecked);
+            return self.throttled(waiting.socket, None, word, retry_after_ms, SessionReason::Unchecked);
         }
         match self.local_incumbent(device) {
             Some(incumbent) => self.ask_settle(device, waiting, known, incumbent, None),
-            None => self.provisional(device, waiting, Take::of(Reason::Provisional), None),
+            None => self.provisional(device, waiting, Takeover::of(SessionReason::Provisional), None),
         }
     }
 
@@ -52,13 +52,13 @@ impl Sessions {
         self.store.unsure.insert(device.clone());
         // It may be back by now, and nobody else ask it anything.
         let at = if self.store_rests() { self.store.probe_at } else { self.now };
-        self.timers.insert((at, Due::Store));
+        self.timers.insert((at, TimerOwner::Store));
     }
 
     /// A device's upkeep is done, and the next one's may begin.
     pub(super) fn is_in_line(&mut self, device: &Arc<str>) {
         if self.store.reconciling.remove(device) && !self.store.unsure.is_empty() {
-            self.timers.insert((self.now, Due::Store));
+            self.timers.insert((self.now, TimerOwner::Store));
         }
     }
 
@@ -68,15 +68,15 @@ impl Sessions {
     }
 
     pub(super) fn store_failed(&mut self) {
-        self.timers.remove(&(self.store.probe_at, Due::Store));
+        self.timers.remove(&(self.store.probe_at, TimerOwner::Store));
         self.store.is_away = true;
         self.store.probe_at = self.now + millis(self.settings.store_retry_ms);
-        self.timers.insert((self.store.probe_at, Due::Store));
+        self.timers.insert((self.store.probe_at, TimerOwner::Store));
     }
 
     pub(super) fn store_answered(&mut self) {
         if std::mem::take(&mut self.store.is_away) {
-            self.timers.remove(&(self.store.probe_at, Due::Store));
+            self.timers.remove(&(self.store.probe_at, TimerOwner::Store));
             self.store.back_at = Some(self.now);
         }
     }

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::decisions::{Departure, Liveness, SettleVerdict, rules};
-use crate::devices::event::{Outcome, Reason};
-use crate::devices::limiter::Key;
-use crate::devices::record::{Fate, Holder, Record, Status};
+use crate::devices::event::{SessionOutcome, SessionReason};
+use crate::devices::limiter::LimiterKey;
+use crate::devices::record::{DeviceRecord, DeviceStatus, Fate, Holder};
 use crate::devices::register::{
-    AuthError, CloseReason, Credentials, OpId, OwnerAnswer, Proof, Registration, StoreAway, Swapped, ThrottleReason,
+    AuthError, CloseReason, Credentials, OpId, OwnerAnswer, Proof, Registration, StoreAway, SwapResult, ThrottleReason,
     TooManySockets,
 };
 use crate::devices::settings::{LimiterSettings, ThrottleSettings};
@@ -26,9 +26,9 @@ const THREE: SocketId = SocketId(3);
 
 /// A replica whose store is a map and whose tokens are good; what it says to sockets, other replicas and dashboards is kept.
 struct Replica {
-    sessions: Sessions,
+    sessions: DeviceSessions,
     ms: u64,
-    records: BTreeMap<Arc<str>, Record>,
+    records: BTreeMap<Arc<str>, DeviceRecord>,
     is_store_stuck: bool,
     is_store_away: bool,
     is_token_good: bool,
@@ -51,7 +51,7 @@ struct Replica {
 impl Replica {
     fn new(settings: DeviceSettings) -> Replica {
         Replica {
-            sessions: Sessions::new("here".into(), settings),
+            sessions: DeviceSessions::new("here".into(), settings),
             ms: 40_000,
             records: BTreeMap::new(),
             is_store_stuck: false,
@@ -147,7 +147,7 @@ impl Replica {
         std::mem::take(&mut self.said)
     }
 
-    fn record(&self) -> Record {
+    fn record(&self) -> DeviceRecord {
         self.records.get("d").cloned().unwrap_or_default()
     }
 
@@ -188,8 +188,8 @@ impl Replica {
                     if is_same && !self.is_store_away {
                         self.records.insert(device.clone(), *record);
                     }
-                    let swapped = if is_same { Swapped::Won } else { Swapped::Lost };
-                    let swapped = if self.is_store_away { Swapped::Away } else { swapped };
+                    let swapped = if is_same { SwapResult::Won } else { SwapResult::Lost };
+                    let swapped = if self.is_store_away { SwapResult::Away } else { swapped };
                     self.sessions.handle_swapped(&device, op, swapped, at);
                 }
                 DeviceCommand::AskSettle { device, op, window_ms, incumbent, trial, pinned, .. } => {
@@ -214,7 +214,7 @@ fn device_of(socket: SocketId) -> Arc<str> {
 fn token(device: &str) -> Registration {
     Registration {
         device: Some(device.into()),
-        key: Key::Device(device.into()),
+        key: LimiterKey::Device(device.into()),
         credentials: Credentials::Token,
         fingerprint: Some(1),
         address: None,
@@ -224,7 +224,7 @@ fn token(device: &str) -> Registration {
 
 fn pairing() -> Registration {
     let credentials = Credentials::Pairing { code: "code".into() };
-    Registration { key: Key::Fingerprint(1), credentials, ..token("d") }
+    Registration { key: LimiterKey::Fingerprint(1), credentials, ..token("d") }
 }
 
 fn throttled(said: &[DeviceCommand]) -> Option<(ThrottleReason, u32)> {
@@ -242,7 +242,7 @@ fn is_registered(said: &[DeviceCommand], socket: SocketId) -> bool {
     said.iter().any(|command| matches!(command, DeviceCommand::Registered { socket: of, .. } if *of == socket))
 }
 
-fn statuses(said: &[DeviceCommand]) -> Vec<Status> {
+fn statuses(said: &[DeviceCommand]) -> Vec<DeviceStatus> {
     let status = |command: &DeviceCommand| match command {
         DeviceCommand::Status { status, .. } => Some(*status),
         _ => None,
@@ -250,7 +250,7 @@ fn statuses(said: &[DeviceCommand]) -> Vec<Status> {
     said.iter().filter_map(status).collect()
 }
 
-fn decided(said: &[DeviceCommand]) -> Vec<(Outcome, Reason)> {
+fn decided(said: &[DeviceCommand]) -> Vec<(SessionOutcome, SessionReason)> {
     let event = |command: &DeviceCommand| match command {
         DeviceCommand::Event(event) => Some((event.outcome, event.reason)),
         _ => None,

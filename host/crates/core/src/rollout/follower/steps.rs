@@ -1,14 +1,14 @@
 //! Decides the next step of a replica: fill an emptied store, bring the quarantine, end or prepare a push, follow the pointer.
 
-use super::{Follower, Postponed, RETRY_MS, Step};
-use crate::rollout::document::{Digest, Document, Pending, Uid};
-use crate::rollout::view::{Report, ReportError, Seen};
+use super::{Follower, Postponed, RETRY_MS, RolloutStep};
+use crate::rollout::document::{Digest, Document, PendingPush, Uid};
+use crate::rollout::view::{ReplicaReport, ReportError, RolloutView};
 
 /// In so many milliseconds who follows the pointers has reported: they look once a second.
 pub(super) const REPORTS_MS: u64 = 3_000;
 
 /// What a replica said of a push.
-enum Answer {
+enum PushAnswer {
     Prepared,
     Failed(String, String),
     Nothing,
@@ -16,7 +16,7 @@ enum Answer {
 
 impl Follower {
     /// The next step; `None`: nothing to do until something changes or time passes.
-    pub fn step(&mut self, seen: &Seen) -> Option<Step> {
+    pub fn step(&mut self, seen: &RolloutView) -> Option<RolloutStep> {
         let document = &seen.document;
         self.see_push(document.pending.as_ref(), seen.now_ms);
         if self.is_ahead(document) {
@@ -34,7 +34,7 @@ impl Follower {
             && self.kept.contains(current)
         {
             // Once for what was seen; a look later it is there.
-            return Some(Step::Store(current.clone()));
+            return Some(RolloutStep::Store(current.clone()));
         }
         self.quarantines(document, seen.now_ms)
             .or_else(|| self.discard(document))
@@ -42,7 +42,7 @@ impl Follower {
             .or_else(|| self.follow(document, seen.now_ms))
     }
 
-    fn see_push(&mut self, pending: Option<&Pending>, now_ms: u64) {
+    fn see_push(&mut self, pending: Option<&PendingPush>, now_ms: u64) {
         if self.push.as_ref() != pending {
             self.push = pending.cloned();
             self.push_since_ms = pending.map_or(0, |pending| pending.pushed_ms);
@@ -51,39 +51,39 @@ impl Follower {
     }
 
     /// Whoever serves the newest fills the store again.
-    fn restore(&mut self, document: &Document) -> Option<Step> {
+    fn restore(&mut self, document: &Document) -> Option<RolloutStep> {
         self.is_in_step = false;
         let has = |digest: &Digest| self.kept.contains(digest);
         let is_here = self.known.current.as_ref().is_none_or(has);
-        is_here.then(|| Step::Restore(self.known.restored(document, has)))
+        is_here.then(|| RolloutStep::Restore(self.known.restored(document, has)))
     }
 
     /// Brings the breaker's news to the document, and the document's quarantine to the engine.
-    fn quarantines(&mut self, document: &Document, now_ms: u64) -> Option<Step> {
+    fn quarantines(&mut self, document: &Document, now_ms: u64) -> Option<RolloutStep> {
         self.tripped.retain(|digest, _| document.quarantine_of(digest).is_none());
         if let Some((digest, why)) = self.tripped.first_key_value() {
-            return Some(Step::Write(document.quarantine(digest, why, &self.me, now_ms)));
+            return Some(RolloutStep::Write(document.quarantine(digest, why, &self.me, now_ms)));
         }
         let new = document.quarantined.iter().find(|known| !self.quarantined.contains(&known.digest));
         if let Some(new) = new {
             self.quarantined.insert(new.digest.clone());
             self.prepared.remove(&new.digest);
-            return Some(Step::Quarantine(new.digest.clone(), new.why.clone()));
+            return Some(RolloutStep::Quarantine(new.digest.clone(), new.why.clone()));
         }
         let freed = self.quarantined.iter().find(|digest| document.quarantine_of(digest).is_none()).cloned()?;
         self.quarantined.remove(&freed);
-        Some(Step::Free(freed))
+        Some(RolloutStep::Free(freed))
     }
 
     /// There is no document, but others serve something: they are about to write it.
-    fn is_forgotten(&self, seen: &Seen) -> bool {
+    fn is_forgotten(&self, seen: &RolloutView) -> bool {
         let serves = |uid: &Uid| seen.reports.get(uid).is_some_and(|report| report.serving.is_some());
         seen.document.version == 0 && seen.live.iter().any(|uid| *uid != self.me && serves(uid))
     }
 
     /// Whether nobody may know of more than this replica does. Without a document that is so once all that live have said that they
     /// serve nothing, or had the time to: those do not report for whom the policy directory rules.
-    fn is_certain(&mut self, seen: &Seen) -> bool {
+    fn is_certain(&mut self, seen: &RolloutView) -> bool {
         if !seen.is_complete || seen.document.version > 0 {
             self.empty_since_ms = None;
             return seen.is_complete;
@@ -94,34 +94,34 @@ impl Follower {
         seen.live.iter().all(has_reported) || seen.now_ms - since_ms >= REPORTS_MS
     }
 
-    fn discard(&mut self, document: &Document) -> Option<Step> {
+    fn discard(&mut self, document: &Document) -> Option<RolloutStep> {
         let pending = document.pending.as_ref().map(|pending| &pending.digest);
         let is_wanted = |digest: &Digest| pending == Some(digest) || document.current.as_ref() == Some(digest);
         let unwanted = self.prepared.iter().find(|digest| !is_wanted(digest)).cloned()?;
         self.prepared.remove(&unwanted);
-        Some(Step::Discard(unwanted))
+        Some(RolloutStep::Discard(unwanted))
     }
 
     /// A push under way: prepares it here, and ends it when all have answered or time is up.
-    fn roll(&mut self, seen: &Seen) -> Option<Step> {
+    fn roll(&mut self, seen: &RolloutView) -> Option<RolloutStep> {
         let pending = seen.document.pending.as_ref()?;
         if let Some(ended) = self.end_push(seen, pending) {
-            return Some(Step::Write(ended));
+            return Some(RolloutStep::Write(ended));
         }
         let is_answered = self.has_ready(&pending.digest) || self.failed_push(pending).is_some();
         (!is_answered).then(|| self.prepare(&pending.digest, seen.now_ms)).flatten()
     }
 
-    fn end_push(&self, seen: &Seen, pending: &Pending) -> Option<Document> {
+    fn end_push(&self, seen: &RolloutView, pending: &PendingPush) -> Option<Document> {
         let (document, now_ms) = (&seen.document, seen.now_ms);
         let mut missing = Vec::new();
         let mut failed = None;
         let mut prepared = 0;
         for uid in seen.live.iter().chain((!seen.live.contains(&self.me)).then_some(&self.me)) {
             match self.answer(seen, pending, uid) {
-                Answer::Prepared => prepared += 1,
-                Answer::Failed(kind, message) => failed = failed.or(Some((uid, kind, message))),
-                Answer::Nothing => missing.push(&**uid),
+                PushAnswer::Prepared => prepared += 1,
+                PushAnswer::Failed(kind, message) => failed = failed.or(Some((uid, kind, message))),
+                PushAnswer::Nothing => missing.push(&**uid),
             }
         }
         let is_late = now_ms.saturating_sub(self.push_since_ms) > self.timeout_ms;
@@ -141,30 +141,30 @@ impl Follower {
         }
     }
 
-    fn answer(&self, seen: &Seen, pending: &Pending, uid: &Uid) -> Answer {
+    fn answer(&self, seen: &RolloutView, pending: &PendingPush, uid: &Uid) -> PushAnswer {
         if *uid == self.me {
             return match self.failed_push(pending) {
-                _ if self.has_ready(&pending.digest) => Answer::Prepared,
-                Some(error) => Answer::Failed(error.kind.clone(), error.message.clone()),
-                None => Answer::Nothing,
+                _ if self.has_ready(&pending.digest) => PushAnswer::Prepared,
+                Some(error) => PushAnswer::Failed(error.kind.clone(), error.message.clone()),
+                None => PushAnswer::Nothing,
             };
         }
         match seen.reports.get(uid).filter(|report| report.push == Some(pending.pushed_ms)) {
-            Some(report) if report.prepared.as_ref() == Some(&pending.digest) => Answer::Prepared,
-            Some(Report { error: Some(error), .. }) if error.digest == pending.digest => {
-                Answer::Failed(error.kind.clone(), error.message.clone())
+            Some(report) if report.prepared.as_ref() == Some(&pending.digest) => PushAnswer::Prepared,
+            Some(ReplicaReport { error: Some(error), .. }) if error.digest == pending.digest => {
+                PushAnswer::Failed(error.kind.clone(), error.message.clone())
             }
-            _ => Answer::Nothing,
+            _ => PushAnswer::Nothing,
         }
     }
 
-    fn follow(&mut self, document: &Document, now_ms: u64) -> Option<Step> {
+    fn follow(&mut self, document: &Document, now_ms: u64) -> Option<RolloutStep> {
         if self.serving == document.current {
             return None;
         }
-        let Some(current) = &document.current else { return Some(Step::Unload) };
+        let Some(current) = &document.current else { return Some(RolloutStep::Unload) };
         if self.prepared.remove(current) {
-            return Some(Step::Switch(current.clone()));
+            return Some(RolloutStep::Switch(current.clone()));
         }
         if self.errors.get(current).is_some_and(|own| now_ms < own.at_ms + RETRY_MS) {
             return None;
@@ -172,17 +172,17 @@ impl Follower {
         self.prepare(current, now_ms)
     }
 
-    fn prepare(&mut self, digest: &Digest, now_ms: u64) -> Option<Step> {
+    fn prepare(&mut self, digest: &Digest, now_ms: u64) -> Option<RolloutStep> {
         // A clock that was set back makes nobody wait longer.
         let is_early = |late: &Postponed| now_ms >= late.at_ms && now_ms - late.at_ms < late.wait_ms;
         if self.preparing.is_some() || self.postponed.get(digest).is_some_and(is_early) {
             return None;
         }
         self.preparing = Some(digest.clone());
-        Some(Step::Prepare(digest.clone()))
+        Some(RolloutStep::Prepare(digest.clone()))
     }
 
-    fn failed_push(&self, pending: &Pending) -> Option<&ReportError> {
+    fn failed_push(&self, pending: &PendingPush) -> Option<&ReportError> {
         let own = self.errors.get(&pending.digest)?;
         (own.push == Some(pending.pushed_ms)).then_some(&own.error)
     }

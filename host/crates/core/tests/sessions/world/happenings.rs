@@ -73,7 +73,7 @@ impl World {
             }
             Happening::FalseOffline { device } => {
                 let record = self.store.read(&device);
-                self.write(&device, record.touched(Status::Offline, false, 0, EPOCH_MS + self.now_us / MS));
+                self.write(&device, record.touched(DeviceStatus::Offline, false, 0, EPOCH_MS + self.now_us / MS));
             }
             Happening::Kill { .. } | Happening::DeadKnown { .. } | Happening::Restart => {
                 self.replica_happens(happening)
@@ -162,8 +162,8 @@ impl World {
                     return self.after(late, happening);
                 }
                 let is_written = !is_away || self.random.once_in(4);
-                let written = if is_written { self.swap(&device, expected, *record) } else { Swapped::Away };
-                let swapped = if is_away { Swapped::Away } else { written };
+                let written = if is_written { self.swap(&device, expected, *record) } else { SwapResult::Away };
+                let swapped = if is_away { SwapResult::Away } else { written };
                 self.auditor.count(format!("swap {swapped:?}"));
                 if !(is_away && self.random.once_in(4)) {
                     self.after(delay, Happening::SwapDone { replica, device, op, swapped });
@@ -177,11 +177,11 @@ impl World {
         }
     }
 
-    fn swap(&mut self, device: &Arc<str>, expected: u64, record: Record) -> Swapped {
+    fn swap(&mut self, device: &Arc<str>, expected: u64, record: DeviceRecord) -> SwapResult {
         self.store.compares_nothing = self.mutation == Some(Mutation::SwapWithoutEpoch);
         let old = self.store.read(device);
         let swapped = self.store.swap(device, expected, record.clone());
-        if swapped == Swapped::Won {
+        if swapped == SwapResult::Won {
             let believed = self.believed(device);
             self.auditor.written(device, &old, &record, &believed, &self.clients, self.now_us);
             let holder = old.holder.as_ref().and_then(|holder| self.clients.get(&holder.socket));
@@ -192,7 +192,7 @@ impl World {
         swapped
     }
 
-    fn write(&mut self, device: &Arc<str>, record: Record) {
+    fn write(&mut self, device: &Arc<str>, record: DeviceRecord) {
         let expected = self.store.read(device).epoch;
         self.swap(device, expected, record);
     }
@@ -251,10 +251,10 @@ impl World {
                 self.auditor.count("killed".into());
             }
             Happening::DeadKnown { uid, scans_left } => {
-                let names = |record: &Record| {
+                let names = |record: &DeviceRecord| {
                     let by_holder = record.holder.as_ref().map(|holder| &holder.replica);
                     let by_end = record.ended.as_ref().map(|ended| &ended.replica);
-                    by_holder == Some(&uid) || by_end == Some(&uid) && record.status != Status::Offline
+                    by_holder == Some(&uid) || by_end == Some(&uid) && record.status != DeviceStatus::Offline
                 };
                 let records = self.store.records.iter();
                 let orphans: Vec<Arc<str>> =

@@ -103,14 +103,14 @@ impl Model {
         let Some(call) = self.open(id) else { return };
         call.told = Some(since);
         let left = until.min(call.deadline).saturating_since(now);
-        self.out.push(Command::Held { call: id, since: now.saturating_since(since), left });
+        self.out.push(CallCommand::Held { call: id, since: now.saturating_since(since), left });
     }
 
     /// A call that is held no longer; its caller learns that if it knew of it.
     pub(super) fn tell_on(&mut self, id: CallId) {
         let now = self.now;
         if let Some(since) = self.open(id).and_then(|call| call.told.take()) {
-            self.out.push(Command::Held { call: id, since: now.saturating_since(since), left: Duration::ZERO });
+            self.out.push(CallCommand::Held { call: id, since: now.saturating_since(since), left: Duration::ZERO });
         }
     }
 

@@ -38,7 +38,7 @@ impl Model {
         if members.len() > 1 && !is_quiet {
             self.warned.push((now, call.room.clone()));
             let (user, method) = call.room.clone();
-            self.out.push(Command::WarnSeveral { user, method, count: members.len() });
+            self.out.push(CallCommand::WarnSeveral { user, method, count: members.len() });
         }
         if call.in_a_row == 3 {
             return self.send(id, first);
@@ -54,7 +54,7 @@ impl Model {
         let ask = call.asked;
         call.phase = Phase::Choosing { ask, offered: offered.into_iter().map(|(socket, _)| socket).collect() };
         let user = call.room.0.clone();
-        self.out.push(Command::AskTarget { call: id, ask: AskId(ask), user, input, candidates });
+        self.out.push(CallCommand::AskTarget { call: id, ask: AskId(ask), user, input, candidates });
     }
 
     pub(super) fn send(&mut self, id: CallId, target: SocketId) {
@@ -69,7 +69,7 @@ impl Model {
         let left = call.timeout;
         call.deadline = now + left;
         self.tell_on(id);
-        self.out.push(Command::Emit { call: id, target, left, resumable });
+        self.out.push(CallCommand::Emit { call: id, target, left, resumable });
     }
 
     pub(super) fn doubt_calls(&mut self, socket: SocketId, room: Option<&Room>, cause: Departure) {
@@ -116,7 +116,7 @@ impl Model {
         call.in_a_row = 0;
         call.phase = Phase::AskingGrace { ask: call.asked };
         let (ask, user) = (AskId(call.asked), call.room.0.clone());
-        self.out.push(Command::AskGrace { call: id, ask, user, input, absence });
+        self.out.push(CallCommand::AskGrace { call: id, ask, user, input, absence });
     }
 
     pub(super) fn ask_presence(&mut self, id: CallId) {
@@ -143,11 +143,11 @@ impl Model {
             returns_ms: past.returns_ms,
         };
         let user = call.room.0.clone();
-        self.out.push(Command::AskPresence { call: id, ask: AskId(ask), user, input, doubt });
+        self.out.push(CallCommand::AskPresence { call: id, ask: AskId(ask), user, input, doubt });
     }
 
     pub(super) fn answer(&mut self, id: CallId, answer: Answer<u64>) {
         self.calls.retain(|call| call.id != id);
-        self.out.push(Command::Answer { call: id, answer });
+        self.out.push(CallCommand::Answer { call: id, answer });
     }
 }

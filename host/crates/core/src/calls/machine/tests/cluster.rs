@@ -25,7 +25,7 @@ fn a_remote_daemon_is_offered_by_its_true_age() {
     harness.choose(call, ask, 0);
     assert_eq!(harness.told(), [emitted(call, DAEMON, 30_000)]);
     harness.machine.handle_result(call, "from afar", harness.now);
-    assert_eq!(harness.told(), [Command::Answer { call, answer: Answer::Result("from afar") }]);
+    assert_eq!(harness.told(), [CallCommand::Answer { call, answer: Answer::Result("from afar") }]);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn the_link_touches_no_call_that_waits_or_is_in_flight() {
     harness.machine.handle_link(true, harness.now);
     assert_eq!(harness.told(), []);
     harness.pass(1_000);
-    assert_eq!(harness.told(), [Command::Answer { call: waiting, answer: Answer::Unavailable }]);
+    assert_eq!(harness.told(), [CallCommand::Answer { call: waiting, answer: Answer::Unavailable }]);
     harness.machine.handle_result(in_flight, "done", harness.now);
     harness.answered(in_flight, Answer::Result("done"));
 }
@@ -129,7 +129,7 @@ fn a_replica_that_shuts_down_gets_no_more_calls() {
     let (_, absence) = harness.absence();
     assert_eq!((absence.cause, absence.gone_ms), (Departure::Drained, 0));
     harness.machine.handle_result(in_flight, "done", harness.now);
-    assert_eq!(harness.told(), [Command::Answer { call: in_flight, answer: Answer::Result("done") }]);
+    assert_eq!(harness.told(), [CallCommand::Answer { call: in_flight, answer: Answer::Result("done") }]);
     harness.connect(SECOND);
     harness.register(SECOND);
     assert_eq!(harness.candidates().2.len(), 1, "the daemon is back elsewhere, and offered alone");
@@ -218,7 +218,7 @@ fn a_found_socket_is_forgotten_and_its_calls_go_on() {
     assert_eq!(harness.machine.in_flight(DAEMON), 1);
     harness.machine.handle_result(call, "done", harness.now);
     assert!(!harness.machine.handle_forget(DAEMON, harness.now));
-    assert_eq!(harness.told(), [Command::Answer { call, answer: Answer::Result("done") }]);
+    assert_eq!(harness.told(), [CallCommand::Answer { call, answer: Answer::Result("done") }]);
     let load = harness.machine.load();
     assert_eq!((load.sockets, load.rooms, load.remembered_rooms), (1, 0, 0));
     // Whoever was offered it is asked anew.
@@ -237,5 +237,5 @@ fn a_found_socket_is_forgotten_and_its_calls_go_on() {
     harness.disconnect(DAEMON);
     assert_eq!(harness.doubt().2.cause, Departure::TransportLost);
     harness.disconnect(CALLER);
-    assert_eq!(harness.told(), [own, call].map(|call| Command::Forget { call }));
+    assert_eq!(harness.told(), [own, call].map(|call| CallCommand::Forget { call }));
 }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::calls::answer::{Answer, CallRefused};
-use crate::calls::command::Command;
-use crate::calls::machine::Switchboard;
-use crate::calls::settings::Settings;
+use crate::calls::command::CallCommand;
+use crate::calls::machine::CallMachine;
+use crate::calls::settings::CallSettings;
 use crate::decisions::{Absence, Candidate, Choice, Departure, Doubt, Traits, Verdict};
 use crate::ids::{AskId, CallId, SocketId};
 use crate::time::Time;
@@ -14,11 +14,11 @@ pub(super) const DAEMON: SocketId = SocketId(1);
 pub(super) const SECOND: SocketId = SocketId(2);
 pub(super) const CALLER: SocketId = SocketId(9);
 
-pub(super) type Told = Command<&'static str>;
+pub(super) type Told = CallCommand<&'static str>;
 
 /// A switchboard at a moment, with a caller connected.
 pub(super) struct Harness {
-    pub(super) machine: Switchboard<&'static str>,
+    pub(super) machine: CallMachine<&'static str>,
     pub(super) now: Time,
     /// What callers were told of being held, in milliseconds: since when, and for how long at most.
     pub(super) held: Vec<(CallId, u128, u128)>,
@@ -26,11 +26,11 @@ pub(super) struct Harness {
 
 impl Harness {
     pub(super) fn new() -> Harness {
-        Harness::with(Settings::default())
+        Harness::with(CallSettings::default())
     }
 
-    pub(super) fn with(settings: Settings) -> Harness {
-        let mut harness = Harness { machine: Switchboard::new(settings), now: Time::ZERO, held: Vec::new() };
+    pub(super) fn with(settings: CallSettings) -> Harness {
+        let mut harness = Harness { machine: CallMachine::new(settings), now: Time::ZERO, held: Vec::new() };
         harness.connect(CALLER);
         harness
     }
@@ -111,7 +111,7 @@ impl Harness {
         let mut told = Vec::new();
         while let Some(command) = self.machine.next_command() {
             match command {
-                Command::Held { call, since, left } => self.held.push((call, since.as_millis(), left.as_millis())),
+                CallCommand::Held { call, since, left } => self.held.push((call, since.as_millis(), left.as_millis())),
                 other => told.push(other),
             }
         }
@@ -123,9 +123,9 @@ impl Harness {
         let told = self.told();
         match told.as_slice() {
             [
-                Command::AskTarget { call, ask, .. }
-                | Command::AskGrace { call, ask, .. }
-                | Command::AskPresence { call, ask, .. },
+                CallCommand::AskTarget { call, ask, .. }
+                | CallCommand::AskGrace { call, ask, .. }
+                | CallCommand::AskPresence { call, ask, .. },
             ] if *call == about => *ask,
             other => panic!("one question expected: {other:?}"),
         }
@@ -133,27 +133,27 @@ impl Harness {
 
     pub(super) fn absence(&mut self) -> (crate::decisions::Call, Absence) {
         match self.told().pop() {
-            Some(Command::AskGrace { input, absence, .. }) => (input, absence),
+            Some(CallCommand::AskGrace { input, absence, .. }) => (input, absence),
             other => panic!("AskGrace expected: {other:?}"),
         }
     }
 
     pub(super) fn doubt(&mut self) -> (AskId, crate::decisions::Call, Doubt) {
         match self.told().pop() {
-            Some(Command::AskPresence { ask, input, doubt, .. }) => (ask, input, doubt),
+            Some(CallCommand::AskPresence { ask, input, doubt, .. }) => (ask, input, doubt),
             other => panic!("AskPresence expected: {other:?}"),
         }
     }
 
     pub(super) fn candidates(&mut self) -> (AskId, crate::decisions::Call, Vec<Candidate>) {
         match self.told().pop() {
-            Some(Command::AskTarget { ask, input, candidates, .. }) => (ask, input, candidates),
+            Some(CallCommand::AskTarget { ask, input, candidates, .. }) => (ask, input, candidates),
             other => panic!("AskTarget expected: {other:?}"),
         }
     }
 
     pub(super) fn answered(&mut self, call: CallId, answer: Answer<&'static str>) {
-        assert_eq!(self.told(), [Command::Answer { call, answer }]);
+        assert_eq!(self.told(), [CallCommand::Answer { call, answer }]);
         assert_eq!(self.machine.poll_timeout(), None);
         let load = self.machine.load();
         assert_eq!((load.calls, load.waiting, load.in_flight, load.timers), (0, 0, 0, 0));

@@ -7,7 +7,7 @@ use crate::decisions::rules::{GRACE_MS, RECHECK_MS};
 use crate::decisions::{Absence, Candidate, rules};
 
 /// Answers every open question by the native rules and gives what else there is to do.
-fn go(harness: &mut Harness) -> Vec<Command<&'static str>> {
+fn go(harness: &mut Harness) -> Vec<CallCommand<&'static str>> {
     let mut done = Vec::new();
     loop {
         let told = harness.told();
@@ -16,9 +16,9 @@ fn go(harness: &mut Harness) -> Vec<Command<&'static str>> {
         }
         for command in told {
             match command {
-                Command::AskTarget { call, ask, candidates, .. } => choose(harness, call, ask, &candidates),
-                Command::AskGrace { call, ask, absence, .. } => wait(harness, call, ask, &absence),
-                Command::AskPresence { call, ask, doubt, .. } => {
+                CallCommand::AskTarget { call, ask, candidates, .. } => choose(harness, call, ask, &candidates),
+                CallCommand::AskGrace { call, ask, absence, .. } => wait(harness, call, ask, &absence),
+                CallCommand::AskPresence { call, ask, doubt, .. } => {
                     harness.judge(call, ask, rules::presence(&doubt, RECHECK_MS, GRACE_MS));
                 }
                 other => done.push(other),
@@ -41,13 +41,13 @@ fn plain(harness: &mut Harness, socket: SocketId) {
     harness.register(socket);
 }
 
-fn is_emit(command: &Command<&'static str>, to: SocketId) -> bool {
-    matches!(command, Command::Emit { target, .. } if *target == to)
+fn is_emit(command: &CallCommand<&'static str>, to: SocketId) -> bool {
+    matches!(command, CallCommand::Emit { target, .. } if *target == to)
 }
 
-fn errors(commands: &[Command<&'static str>]) -> Vec<&'static str> {
-    let error = |command: &Command<&'static str>| match command {
-        Command::Answer { answer, .. } => answer.error(),
+fn errors(commands: &[CallCommand<&'static str>]) -> Vec<&'static str> {
+    let error = |command: &CallCommand<&'static str>| match command {
+        CallCommand::Answer { answer, .. } => answer.error(),
         _ => None,
     };
     commands.iter().filter_map(error).collect()
@@ -126,7 +126,7 @@ fn checks_multiple_sockets_log_a_warning_and_use_the_first() {
     plain(&mut harness, DAEMON);
     harness.call();
     let done = go(&mut harness);
-    assert!(matches!(&done[0], Command::WarnSeveral { count: 2, .. }));
+    assert!(matches!(&done[0], CallCommand::WarnSeveral { count: 2, .. }));
     assert!(done.len() == 2 && is_emit(&done[1], SECOND), "the oldest registration is the first");
 }
 

@@ -169,7 +169,7 @@ fn it_knows_of_its_lost_connection_first() {
     let (ask, _, doubt) = harness.doubt();
     assert!(!doubt.resumable);
     harness.judge(lost, ask, Verdict::Abort);
-    assert_eq!(harness.told(), [Command::Answer { call: lost, answer: Answer::TargetDisconnected }]);
+    assert_eq!(harness.told(), [CallCommand::Answer { call: lost, answer: Answer::TargetDisconnected }]);
     // What becomes of the old connection is no news for the other one.
     harness.machine.handle_unanswerable(kept, harness.now);
     harness.machine.handle_undelivered(kept, harness.now);

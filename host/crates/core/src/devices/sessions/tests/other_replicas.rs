@@ -63,7 +63,7 @@ fn an_eviction_closes_what_is_older() {
     replica.sessions.handle_evict(&device, epoch + 1, ONE, 700, at);
     assert_eq!(replica.sessions.owner_answer("d", ONE, at.now), OwnerAnswer::Gone);
     replica.answer();
-    assert_eq!(decided(&replica.said), [(Outcome::Evicted, Reason::Superseded)]);
+    assert_eq!(decided(&replica.said), [(SessionOutcome::Evicted, SessionReason::Superseded)]);
     assert!(is_closed(&replica.pass(700), ONE, CloseReason::Evicted));
     replica.close(ONE);
     assert_eq!((replica.pass(20_000), replica.sessions.load().devices), (vec![], 0), "and arms nothing");
@@ -75,7 +75,7 @@ fn while_the_store_is_away_newcomers_are_decided_here() {
     replica.come(ONE, "d");
     replica.is_store_away = true;
     assert_eq!(throttled(&replica.come(TWO, "d")), Some((ThrottleReason::SessionSettle, 2_500)));
-    assert_eq!(decided(&replica.come(SocketId(100), "d100")), [(Outcome::Accepted, Reason::Provisional)]);
+    assert_eq!(decided(&replica.come(SocketId(100), "d100")), [(SessionOutcome::Accepted, SessionReason::Provisional)]);
     let at = replica.at();
     replica.sessions.handle_open(THREE, at).unwrap();
     let unproven = Registration { device: Some("d200".into()), ..pairing() };
@@ -85,7 +85,7 @@ fn while_the_store_is_away_newcomers_are_decided_here() {
     assert!(!replica.sessions.holder("d100").unwrap().is_sure);
     replica.is_store_away = false;
     let said = replica.pass(1_000);
-    assert_eq!(decided(&said), [(Outcome::Accepted, Reason::Reconciled)]);
+    assert_eq!(decided(&said), [(SessionOutcome::Accepted, SessionReason::Reconciled)]);
     assert!(replica.sessions.holder("d100").unwrap().is_sure && replica.records.contains_key("d100"));
     // An emptied store is filled again.
     replica.records.clear();
@@ -117,7 +117,7 @@ fn an_orphan_is_said_to_be_offline() {
     let at = replica.at();
     replica.sessions.handle_orphan(&"d".into(), "there".into(), at);
     assert_eq!(statuses(&replica.pass(4_999)), []);
-    assert_eq!(statuses(&replica.pass(1)), [Status::Offline]);
+    assert_eq!(statuses(&replica.pass(1)), [DeviceStatus::Offline]);
     let record = replica.record();
     assert_eq!((record.holder.is_none(), record.ended.unwrap().how), (true, Departure::ReplicaLost));
     assert_eq!(replica.sessions.load(), DeviceLoad::default());
@@ -140,7 +140,7 @@ fn one_that_came_back_elsewhere_and_went_again_is_debounced_anew() {
     let unix_ms = UNIX_MS + replica.ms;
     replica.records.insert("d".into(), replica.record().released(Departure::TransportLost, unix_ms));
     assert_eq!(statuses(&replica.pass(5_999)), [], "that is the other replica's to say, which has until then");
-    assert_eq!(statuses(&replica.pass(1)), [Status::Offline], "it did not live to say so");
+    assert_eq!(statuses(&replica.pass(1)), [DeviceStatus::Offline], "it did not live to say so");
     let left = replica.sessions.load();
     assert_eq!((left.devices, left.timers), (0, 0));
 }
@@ -154,7 +154,7 @@ fn an_orphan_is_debounced_from_its_replicas_end_on() {
         replica.sessions.handle_orphan(&"d".into(), "there".into(), at);
     }
     assert_eq!(statuses(&replica.pass(3_999)), []);
-    assert_eq!(statuses(&replica.pass(1)), [Status::Offline]);
+    assert_eq!(statuses(&replica.pass(1)), [DeviceStatus::Offline]);
     let left = replica.sessions.load();
     assert_eq!((left.devices, left.timers), (0, 0));
 }
@@ -169,9 +169,12 @@ fn every_table_has_a_bound() {
     }
     let said = replica.come(SocketId(9), "d");
     assert_eq!(throttled(&said), Some((ThrottleReason::ReconnectRate, SHORT_RETRY_MS)));
-    assert_eq!((decided(&said), replica.sessions.load().queued), (vec![(Outcome::Refused, Reason::Busy)], 8));
+    assert_eq!(
+        (decided(&said), replica.sessions.load().queued),
+        (vec![(SessionOutcome::Refused, SessionReason::Busy)], 8)
+    );
     replica.come(SocketId(100), "d100");
-    assert_eq!(decided(&replica.come(SocketId(101), "d101")), [(Outcome::Refused, Reason::Full)]);
+    assert_eq!(decided(&replica.come(SocketId(101), "d101")), [(SessionOutcome::Refused, SessionReason::Full)]);
     let at = replica.at();
     for socket in 200..208 {
         replica.sessions.handle_open(SocketId(socket), at).unwrap();

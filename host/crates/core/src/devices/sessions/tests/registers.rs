@@ -32,7 +32,7 @@ fn what_a_gate_refuses_the_next_never_sees() {
     assert_eq!(throttled(&said), Some((ThrottleReason::ConnectRate, 60_000)));
     assert_eq!(
         (decided(&said), said.len()),
-        (vec![(Outcome::Refused, Reason::Flapping)], 3),
+        (vec![(SessionOutcome::Refused, SessionReason::Flapping)], 3),
         "its token is not looked at"
     );
     assert_eq!(replica.holder(), Some(SocketId(10)));
@@ -41,7 +41,7 @@ fn what_a_gate_refuses_the_next_never_sees() {
 #[test]
 fn a_register_on_the_same_socket_is_a_refresh() {
     let mut replica = Replica::new(DeviceSettings::default());
-    assert_eq!(decided(&replica.come(ONE, "d")), [(Outcome::Accepted, Reason::Free)]);
+    assert_eq!(decided(&replica.come(ONE, "d")), [(SessionOutcome::Accepted, SessionReason::Free)]);
     let epoch = replica.record().epoch;
     for _ in 0..100 {
         let said = replica.register(ONE, token("d"));
@@ -94,7 +94,7 @@ fn pairing_arms_and_checks_settle() {
         replica.sessions.handle_open(socket, at).unwrap();
     }
     let said = replica.register(ONE, pairing());
-    assert_eq!((is_registered(&said, ONE), statuses(&said)), (true, vec![Status::Provisioning]));
+    assert_eq!((is_registered(&said, ONE), statuses(&said)), (true, vec![DeviceStatus::Provisioning]));
     assert_eq!(throttled(&replica.register(TWO, pairing())), Some((ThrottleReason::SessionSettle, 2_500)));
     // Paired, it needs its token.
     let paired = replica.record().paired_with(Some("u".into()), UNIX_MS);
@@ -111,7 +111,7 @@ fn pairing_arms_and_checks_settle() {
     replica.code_of_token = None;
     replica.pass(3_000);
     assert!(is_registered(&replica.come(SocketId(4), "d"), SocketId(4)));
-    assert_eq!(replica.record().status, Status::Online);
+    assert_eq!(replica.record().status, DeviceStatus::Online);
 }
 
 #[test]
@@ -166,9 +166,12 @@ fn heartbeats_count_from_the_holder_only() {
     replica.heartbeat(TWO);
     assert_eq!(statuses(&replica.pass(44_999)), []);
     let said = replica.pass(1);
-    assert_eq!((statuses(&said), decided(&said)), (vec![Status::Offline], vec![(Outcome::Offline, Reason::Silent)]));
+    assert_eq!(
+        (statuses(&said), decided(&said)),
+        (vec![DeviceStatus::Offline], vec![(SessionOutcome::Offline, SessionReason::Silent)])
+    );
     assert_eq!(replica.holder(), Some(ONE), "the session stays");
-    assert_eq!(statuses(&replica.heartbeat(ONE)), [Status::Online]);
+    assert_eq!(statuses(&replica.heartbeat(ONE)), [DeviceStatus::Online]);
 }
 
 #[test]
@@ -181,7 +184,7 @@ fn offline_after_the_debounce_if_nobody_came() {
     replica.heartbeat(TWO);
     assert_eq!(statuses(&replica.pass(20_000)), []);
     replica.close(TWO);
-    assert_eq!(decided(&replica.pass(5_000)), [(Outcome::Offline, Reason::HolderGone)]);
+    assert_eq!(decided(&replica.pass(5_000)), [(SessionOutcome::Offline, SessionReason::HolderGone)]);
     let left = replica.sessions.load();
     assert_eq!((left.devices, left.timers), (0, 0));
 }

@@ -19,7 +19,7 @@ fn trial(replica: &Replica) -> Trial {
     *replica.record().trial.unwrap()
 }
 
-fn arms(said: &[DeviceCommand]) -> Vec<(Outcome, Option<&str>)> {
+fn arms(said: &[DeviceCommand]) -> Vec<(SessionOutcome, Option<&str>)> {
     let events = said.iter().filter_map(|command| match command {
         DeviceCommand::Event(event) => Some(event),
         _ => None,
@@ -30,18 +30,18 @@ fn arms(said: &[DeviceCommand]) -> Vec<(Outcome, Option<&str>)> {
 #[test]
 fn the_arm_is_written_with_what_was_decided_and_asked_with_the_next_time() {
     let mut replica = Replica::wide();
-    assert_eq!(arms(&replica.come(ONE, "d")), [(Outcome::Accepted, None)], "settle is not asked");
+    assert_eq!(arms(&replica.come(ONE, "d")), [(SessionOutcome::Accepted, None)], "settle is not asked");
     assert_eq!(replica.record().trial, None);
     replica.exposure = Some(exposure("treatment", true));
     let before = replica.record();
-    assert_eq!(arms(&replica.come(TWO, "d")), [(Outcome::Refused, Some("treatment"))]);
+    assert_eq!(arms(&replica.come(TWO, "d")), [(SessionOutcome::Refused, Some("treatment"))]);
     assert_eq!(replica.told, (None, None));
     assert_eq!((replica.record().refusals, trial(&replica).refused), (before.refusals + 1, 1));
     assert_eq!((trial(&replica).decisions, trial(&replica).failures), (1, 1));
     let before = replica.record();
     (replica.exposure, replica.verdict) = (Some(exposure("treatment", false)), Some(SettleVerdict::Accept));
     let said = replica.come(THREE, "d");
-    assert_eq!(arms(&said), [(Outcome::Evicted, None), (Outcome::Accepted, Some("treatment"))]);
+    assert_eq!(arms(&said), [(SessionOutcome::Evicted, None), (SessionOutcome::Accepted, Some("treatment"))]);
     assert_eq!((&replica.told.0, &replica.told.1), (&before.trial, &None));
     assert_eq!((trial(&replica).flips, trial(&replica).decisions, trial(&replica).failures), (1, 2, 1));
 }

@@ -1,4 +1,4 @@
-//! What the other replicas (peers) announced of their sockets: the other end of their [`super::roster::Roster`]s.
+//! What the other replicas (peers) announced of their sockets: the other end of their [`super::announcer::Announcer`]s.
 //!
 //! ```text
 //! seen, of an unknown peer ────────────── AskSnapshot ─ parts ─ in step ─ changes in sequence ─ applied
@@ -22,29 +22,34 @@
 
 use std::collections::BTreeMap;
 
-use super::announcement::{Numbered, Part};
-use super::ownership::Ledger;
+use super::announcement::{NumberedChange, SnapshotPart};
+use super::ownership::Ownership;
 use super::peer::Peer;
-use super::peer_command::{BookCommand, BookSettings};
+use super::peer_command::{PeerCommand, PeerSettings};
 use crate::decisions::Departure;
 use crate::ids::SocketId;
 use crate::time::Time;
 
 /// The sockets of all peers. `P` is how the host names a peer.
 #[derive(Debug)]
-pub struct Book<P> {
+pub struct PeerDirectory<P> {
     /// The latest moment it was told.
     now: Time,
     peers: BTreeMap<P, Peer>,
     /// The peer of each replica number.
     replicas: BTreeMap<u32, P>,
-    ledger: Ledger<P>,
+    ledger: Ownership<P>,
 }
 
-impl<P: Clone + Ord> Book<P> {
+impl<P: Clone + Ord> PeerDirectory<P> {
     /// A book without peers.
-    pub fn new(settings: BookSettings) -> Book<P> {
-        Book { now: Time::ZERO, peers: BTreeMap::new(), replicas: BTreeMap::new(), ledger: Ledger::new(settings) }
+    pub fn new(settings: PeerSettings) -> PeerDirectory<P> {
+        PeerDirectory {
+            now: Time::ZERO,
+            peers: BTreeMap::new(),
+            replicas: BTreeMap::new(),
+            ledger: Ownership::new(settings),
+        }
     }
 
     /// A peer is alive and `seq` is the number of its last change. One that is new, was silent, or has another number
@@ -60,7 +65,7 @@ impl<P: Clone + Ord> Book<P> {
 
     /// A peer's change. Applied if it is the next one, dropped if it is an old one; if there is a hole, it is asked for a
     /// snapshot. Of a peer that is silent or not known it is dropped: who watches it, if it is, will say so.
-    pub fn handle_change(&mut self, name: &P, numbered: Numbered, now: Time) {
+    pub fn handle_change(&mut self, name: &P, numbered: NumberedChange, now: Time) {
         let now = self.advance(now);
         let Some(peer) = self.peers.get_mut(name) else { return };
         let is_in_step = peer.change(numbered, &mut self.ledger);
@@ -71,7 +76,7 @@ impl<P: Clone + Ord> Book<P> {
 
     /// A part of a peer's snapshot. With its last part it is applied as the difference to what is known; if a part is
     /// missing, the peer is asked again. Of a peer that is silent or not known it is dropped.
-    pub fn handle_snapshot_part(&mut self, name: &P, part: Part, now: Time) {
+    pub fn handle_snapshot_part(&mut self, name: &P, part: SnapshotPart, now: Time) {
         let now = self.advance(now);
         let Some(peer) = self.peers.get_mut(name) else { return };
         let is_whole = peer.part(part, &mut self.ledger, now);
@@ -93,24 +98,24 @@ impl<P: Clone + Ord> Book<P> {
         self.forget(name);
     }
 
-    /// Asks those again that have not answered. To be called when [`Book::poll_timeout`] says so; at any other time it
+    /// Asks those again that have not answered. To be called when [`PeerDirectory::poll_timeout`] says so; at any other time it
     /// does no harm.
     pub fn handle_timeout(&mut self, now: Time) {
         let now = self.advance(now);
         for (name, peer) in &mut self.peers {
             if peer.asks_at().is_some_and(|at| at <= now) && peer.ask_again_from(now) {
-                self.ledger.commands.push_back(BookCommand::AskSnapshot { peer: name.clone() });
+                self.ledger.commands.push_back(PeerCommand::AskSnapshot { peer: name.clone() });
             }
         }
     }
 
-    /// When [`Book::handle_timeout`] is to be called next; `None` while nobody is being asked.
+    /// When [`PeerDirectory::handle_timeout`] is to be called next; `None` while nobody is being asked.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.peers.values().filter_map(Peer::asks_at).min()
     }
 
     /// The next thing to do, in the order it came up.
-    pub fn next_command(&mut self) -> Option<BookCommand<P>> {
+    pub fn next_command(&mut self) -> Option<PeerCommand<P>> {
         self.ledger.commands.pop_front()
     }
 
@@ -150,7 +155,7 @@ impl<P: Clone + Ord> Book<P> {
     }
 
     fn ask(&mut self, name: &P) {
-        self.ledger.commands.push_back(BookCommand::AskSnapshot { peer: name.clone() });
+        self.ledger.commands.push_back(PeerCommand::AskSnapshot { peer: name.clone() });
     }
 
     /// The peer, which may be new; `None` if there are too many.

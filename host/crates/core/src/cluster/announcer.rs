@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::announcement::{Announced, Change, Numbered, Snapshot};
+use super::announcement::{AnnouncedSocket, NumberedChange, Snapshot, SocketChange};
 use crate::decisions::Departure;
 use crate::ids::SocketId;
 use crate::time::Time;
@@ -13,24 +13,24 @@ use crate::time::Time;
 /// Each change that is to be announced is given once, with its number; they are to be sent in that order, and snapshots
 /// and the number in heartbeats in the same order as they were taken.
 #[derive(Debug, Default)]
-pub struct Roster {
+pub struct Announcer {
     seq: u64,
     /// None without methods.
-    sockets: BTreeMap<SocketId, Entry>,
+    sockets: BTreeMap<SocketId, OwnSocket>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct OwnSocket {
     user: Arc<str>,
     resumable: bool,
     /// Each method with the moment of its registration.
     methods: BTreeMap<Arc<str>, Time>,
 }
 
-impl Roster {
+impl Announcer {
     /// A roster without sockets.
-    pub fn new() -> Roster {
-        Roster::default()
+    pub fn new() -> Announcer {
+        Announcer::default()
     }
 
     /// A socket registered a method; `None` if it has it already. A socket that comes as another user has none of the
@@ -42,11 +42,11 @@ impl Roster {
         resumable: bool,
         method: Arc<str>,
         now: Time,
-    ) -> Option<Numbered> {
+    ) -> Option<NumberedChange> {
         if self.sockets.get(&socket).is_some_and(|entry| entry.user != user) {
             self.sockets.remove(&socket);
         }
-        let entry = self.sockets.entry(socket).or_insert_with(|| Entry {
+        let entry = self.sockets.entry(socket).or_insert_with(|| OwnSocket {
             user: user.clone(),
             resumable,
             methods: BTreeMap::new(),
@@ -56,23 +56,23 @@ impl Roster {
         }
         entry.methods.insert(method.clone(), now);
         let resumable = entry.resumable;
-        Some(self.number(Change::Joined { socket, user, resumable, method }))
+        Some(self.number(SocketChange::Joined { socket, user, resumable, method }))
     }
 
     /// A socket took a method back; `None` if it did not have it.
-    pub fn leave(&mut self, socket: SocketId, method: &Arc<str>) -> Option<Numbered> {
+    pub fn leave(&mut self, socket: SocketId, method: &Arc<str>) -> Option<NumberedChange> {
         let entry = self.sockets.get_mut(&socket)?;
         entry.methods.remove(method)?;
         if entry.methods.is_empty() {
             self.sockets.remove(&socket);
         }
-        Some(self.number(Change::Left { socket, method: method.clone() }))
+        Some(self.number(SocketChange::Left { socket, method: method.clone() }))
     }
 
     /// A socket left; `None` if it has no methods, and so is not announced.
-    pub fn gone(&mut self, socket: SocketId, cause: Departure) -> Option<Numbered> {
+    pub fn gone(&mut self, socket: SocketId, cause: Departure) -> Option<NumberedChange> {
         self.sockets.remove(&socket)?;
-        Some(self.number(Change::Gone { socket, cause }))
+        Some(self.number(SocketChange::Gone { socket, cause }))
     }
 
     /// The number of the last change; 0 if there was none yet.
@@ -87,7 +87,7 @@ impl Roster {
 
     /// Everything, as of now.
     pub fn snapshot(&self, now: Time) -> Snapshot {
-        let announced = |(socket, entry): (&SocketId, &Entry)| Announced {
+        let announced = |(socket, entry): (&SocketId, &OwnSocket)| AnnouncedSocket {
             socket: *socket,
             user: entry.user.clone(),
             resumable: entry.resumable,
@@ -96,9 +96,9 @@ impl Roster {
         Snapshot { seq: self.seq, sockets: self.sockets.iter().map(announced).collect() }
     }
 
-    fn number(&mut self, change: Change) -> Numbered {
+    fn number(&mut self, change: SocketChange) -> NumberedChange {
         self.seq += 1;
-        Numbered { seq: self.seq, change }
+        NumberedChange { seq: self.seq, change }
     }
 }
 
@@ -110,30 +110,34 @@ mod tests {
 
     const ONE: SocketId = SocketId(1);
 
-    fn join(roster: &mut Roster, user: &str, method: &str, millis: u64) -> Option<Numbered> {
+    fn join(roster: &mut Announcer, user: &str, method: &str, millis: u64) -> Option<NumberedChange> {
         roster.join(ONE, user.into(), true, method.into(), Time::from_millis(millis))
     }
 
     #[test]
     fn changes_are_numbered_without_holes() {
-        let mut roster = Roster::new();
+        let mut roster = Announcer::new();
         assert_eq!((roster.seq(), roster.gone(ONE, Departure::Closed)), (0, None));
-        let joined =
-            |method: &str| Change::Joined { socket: ONE, user: "u".into(), resumable: true, method: method.into() };
-        assert_eq!(join(&mut roster, "u", "a", 1), Some(Numbered { seq: 1, change: joined("a") }));
+        let joined = |method: &str| SocketChange::Joined {
+            socket: ONE,
+            user: "u".into(),
+            resumable: true,
+            method: method.into(),
+        };
+        assert_eq!(join(&mut roster, "u", "a", 1), Some(NumberedChange { seq: 1, change: joined("a") }));
         assert_eq!(join(&mut roster, "u", "a", 2), None);
-        assert_eq!(join(&mut roster, "u", "b", 3), Some(Numbered { seq: 2, change: joined("b") }));
+        assert_eq!(join(&mut roster, "u", "b", 3), Some(NumberedChange { seq: 2, change: joined("b") }));
         assert_eq!(roster.leave(ONE, &"c".into()), None);
-        let left = Change::Left { socket: ONE, method: "a".into() };
-        assert_eq!(roster.leave(ONE, &"a".into()), Some(Numbered { seq: 3, change: left }));
-        let gone = Change::Gone { socket: ONE, cause: Departure::Closed };
-        assert_eq!(roster.gone(ONE, Departure::Closed), Some(Numbered { seq: 4, change: gone }));
+        let left = SocketChange::Left { socket: ONE, method: "a".into() };
+        assert_eq!(roster.leave(ONE, &"a".into()), Some(NumberedChange { seq: 3, change: left }));
+        let gone = SocketChange::Gone { socket: ONE, cause: Departure::Closed };
+        assert_eq!(roster.gone(ONE, Departure::Closed), Some(NumberedChange { seq: 4, change: gone }));
         assert_eq!((roster.seq(), roster.sockets(), roster.gone(ONE, Departure::Closed)), (4, 0, None));
     }
 
     #[test]
     fn a_socket_without_methods_is_not_announced() {
-        let mut roster = Roster::new();
+        let mut roster = Announcer::new();
         join(&mut roster, "u", "a", 1);
         assert!(roster.leave(ONE, &"a".into()).is_some());
         assert_eq!(roster.snapshot(Time::ZERO), Snapshot { seq: 2, sockets: Vec::new() });
@@ -142,19 +146,19 @@ mod tests {
 
     #[test]
     fn a_snapshot_tells_ages() {
-        let mut roster = Roster::new();
+        let mut roster = Announcer::new();
         join(&mut roster, "u", "b", 100);
         join(&mut roster, "u", "a", 400);
         join(&mut roster, "u", "b", 500);
         let methods = vec![("a".into(), Duration::from_millis(600)), ("b".into(), Duration::from_millis(900))];
-        let announced = Announced { socket: ONE, user: "u".into(), resumable: true, methods };
+        let announced = AnnouncedSocket { socket: ONE, user: "u".into(), resumable: true, methods };
         let snapshot = roster.snapshot(Time::from_millis(1_000));
         assert_eq!(snapshot, Snapshot { seq: 2, sockets: vec![announced] });
     }
 
     #[test]
     fn another_user_begins_anew() {
-        let mut roster = Roster::new();
+        let mut roster = Announcer::new();
         join(&mut roster, "u", "a", 1);
         assert!(join(&mut roster, "v", "a", 2).is_some());
         let sockets = roster.snapshot(Time::from_millis(2)).sockets;
