@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Each decision is one compare-and-set of the device's record, a refusal too: it holds for the very holder that it was
-//! made about. Registers of one device on one replica are decided one at a time. Between them comes the *upkeep* of a device:
+//! made about. Registers of one device on one replica are decided one at a time. Between them comes the *reconciliation* of a device:
 //! its record is read and brought in line with what is true here (its holder went, registers again, gives no heartbeat, or was
 //! accepted while the store was away), and its holder in line with the record (another one has the session).
 //!
@@ -63,7 +63,7 @@ use super::throttle::{LoadBand, Throttle};
 use crate::ids::SocketId;
 use crate::time::Time;
 
-/// How often one register or upkeep reads the record anew because its compare-and-set was lost.
+/// How often one register or reconciliation reads the record anew because its compare-and-set was lost.
 pub const SWAPS_MAX: u32 = 4;
 /// When a register may come back whose turn did not come, or under which the record changed every time, in milliseconds.
 pub const SHORT_RETRY_MS: u32 = 500;

@@ -50,7 +50,7 @@ pub struct Exposure {
 }
 
 /// The exposure of a device, and what became of it. Times are milliseconds since the Unix epoch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trial {
     /// The experiment's id.
     pub experiment: Box<str>,
@@ -139,19 +139,10 @@ impl Trial {
             horizon_ms: exposure.horizon_ms,
             window_ms: exposure.window_ms,
             silence_ms: exposure.silence_ms,
-            decisions: 0,
-            failures: 0,
-            flips: 0,
-            refused: 0,
-            stranded_ms: 0,
-            offline_ms: 0,
             offline_since_ms: device.is_offline.then_some(unix_ms),
-            refused_since_ms: None,
             burst_ms: device.burst_ms,
             holder_since_ms: device.holder_since_ms,
-            stable_ms: None,
-            guard: None,
-            silent_ms: None,
+            ..Trial::default()
         }
     }
 

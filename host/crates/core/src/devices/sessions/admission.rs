@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::state::{Claim, PendingRegister, SocketStage};
 use super::{DeviceSessions, SHORT_RETRY_MS};
 use crate::devices::command::DeviceCommand;
-use crate::devices::event::{SessionEvent, SessionOutcome, SessionReason};
+use crate::devices::event::{SessionOutcome, SessionReason};
 use crate::devices::limiter::Admission;
 use crate::devices::register::{
     AuthError, CloseReason, Credentials, Moment, Proof, RegisterId, Registration, ThrottleReason,
@@ -25,7 +25,7 @@ impl DeviceSessions {
             SocketStage::Ended => return,
             SocketStage::Beside { .. } => {
                 let retry_after_ms = self.settings.settle_ms;
-                return self.throttled(
+                return self.send_throttled(
                     socket,
                     None,
                     ThrottleReason::SessionSettle,
@@ -70,7 +70,7 @@ impl DeviceSessions {
                 self.flapping(socket, &registration, retry_after, is_quarantine);
             }
             (Proof::Bad, Admission::Pass | Admission::Refuse(_)) => {
-                self.not_let_in(socket, registration.device, AuthError::BadToken);
+                self.reject(socket, registration.device, AuthError::BadToken);
             }
         }
     }
@@ -92,7 +92,7 @@ impl DeviceSessions {
                 self.pass_throttle(socket, device, claim);
             }
             (Credentials::Pairing { .. } | Credentials::Missing, device) => {
-                self.not_let_in(socket, device, AuthError::Missing);
+                self.reject(socket, device, AuthError::Missing);
             }
         }
     }
@@ -112,10 +112,10 @@ impl DeviceSessions {
         if let Err(retry_after) = self.throttle.admit(&device, self.band, self.now) {
             let retry_after_ms = span_ms(retry_after).max(1);
             let word = ThrottleReason::ReconnectRate;
-            return self.throttled(socket, Some(device), word, retry_after_ms, SessionReason::Reconnecting);
+            return self.send_throttled(socket, Some(device), word, retry_after_ms, SessionReason::Reconnecting);
         }
         if !self.devices.contains_key(&device) && self.devices.len() >= self.settings.devices_max {
-            return self.throttled(
+            return self.send_throttled(
                 socket,
                 Some(device),
                 ThrottleReason::ConnectRate,
@@ -126,7 +126,7 @@ impl DeviceSessions {
         let entry = self.devices.entry(device.clone()).or_default();
         if entry.queue.len() >= self.settings.registers_per_device_max {
             let word = ThrottleReason::ReconnectRate;
-            self.throttled(socket, Some(device.clone()), word, SHORT_RETRY_MS, SessionReason::Busy);
+            self.send_throttled(socket, Some(device.clone()), word, SHORT_RETRY_MS, SessionReason::Busy);
         } else {
             entry.queue.push_back(PendingRegister {
                 socket,
@@ -141,7 +141,7 @@ impl DeviceSessions {
                 known.stage = SocketStage::Queued { device: device.clone() };
             }
         }
-        self.attend(&device);
+        self.run_device(&device);
     }
 
     fn refresh(&mut self, socket: SocketId, device: &Arc<str>) {
@@ -152,31 +152,22 @@ impl DeviceSessions {
         let epoch = local.epoch;
         if now.saturating_since(local.refresh_written) >= write_again {
             (local.is_refreshed, local.refresh_written) = (true, now);
-            entry.is_upkeep_wanted = true;
+            entry.is_reconcile_wanted = true;
         }
         let (status, pairing_code) = (entry.known.status_held(), entry.known.pairing_code.clone());
         self.commands.push_back(DeviceCommand::Registered { socket, device: device.clone(), status, pairing_code });
-        self.commands.push_back(DeviceCommand::Event(SessionEvent {
-            device: Some(device.clone()),
-            socket: Some(socket),
-            outcome: SessionOutcome::Refreshed,
-            reason: SessionReason::Again,
-            epoch,
-            ask: None,
-            incumbent: None,
-            exposure: None,
-        }));
-        self.attend(device);
+        self.event(Some(device), Some(socket), SessionOutcome::Refreshed, SessionReason::Again, epoch);
+        self.run_device(device);
     }
 
     fn flapping(&mut self, socket: SocketId, of: &Registration, retry_after: Duration, is_quarantine: bool) {
         let reason = if is_quarantine { SessionReason::Quarantined } else { SessionReason::Flapping };
         let device = of.device.clone();
-        self.throttled(socket, device, ThrottleReason::ConnectRate, span_ms(retry_after).max(1), reason);
+        self.send_throttled(socket, device, ThrottleReason::ConnectRate, span_ms(retry_after).max(1), reason);
     }
 
     /// Tells a socket to come back later, and has it closed. `device` is that of a socket that has none yet.
-    pub(super) fn throttled(
+    pub(super) fn send_throttled(
         &mut self,
         socket: SocketId,
         device: Option<Arc<str>>,
@@ -191,7 +182,7 @@ impl DeviceSessions {
     }
 
     /// Tells a socket that it is not let in, and has it closed.
-    pub(super) fn not_let_in(&mut self, socket: SocketId, device: Option<Arc<str>>, error: AuthError) {
+    pub(super) fn reject(&mut self, socket: SocketId, device: Option<Arc<str>>, error: AuthError) {
         let Some(known) = self.end_socket(socket) else { return };
         self.commands.push_back(DeviceCommand::AuthError { socket, error });
         self.commands.push_back(DeviceCommand::Close { socket, why: CloseReason::Refused });
@@ -199,16 +190,7 @@ impl DeviceSessions {
     }
 
     fn refused_event(&mut self, socket: SocketId, device: Option<Arc<str>>, reason: SessionReason) {
-        self.commands.push_back(DeviceCommand::Event(SessionEvent {
-            device,
-            socket: Some(socket),
-            outcome: SessionOutcome::Refused,
-            reason,
-            epoch: 0,
-            ask: None,
-            incumbent: None,
-            exposure: None,
-        }));
+        self.event(device.as_ref(), Some(socket), SessionOutcome::Refused, reason, 0);
     }
 }
 

@@ -24,10 +24,10 @@ impl DeviceSessions {
             if let Some(entry) = self.devices.get_mut(device) {
                 entry.queue.push_front(waiting);
             }
-            return self.upkeep(device, record, 0);
+            return self.reconcile(device, record, 0);
         }
-        if let Some(error) = self.bars(&waiting, &record) {
-            return self.not_let_in(socket, None, error);
+        if let Some(error) = self.rejection(&waiting, &record) {
+            return self.reject(socket, None, error);
         }
         match record.holder.clone() {
             None => self.take(device, waiting, record, Fate::Evicted, Takeover::of(SessionReason::Free)),
@@ -47,7 +47,7 @@ impl DeviceSessions {
     }
 
     /// Why a register is not let in, whoever holds the session.
-    pub(super) fn bars(&self, waiting: &PendingRegister, record: &DeviceRecord) -> Option<AuthError> {
+    pub(super) fn rejection(&self, waiting: &PendingRegister, record: &DeviceRecord) -> Option<AuthError> {
         if record.is_blocked {
             return Some(AuthError::Blocked);
         }
@@ -69,7 +69,7 @@ impl DeviceSessions {
     pub(super) fn on_owner(&mut self, device: &Arc<str>, job: Job, answer: OwnerAnswer) {
         let JobStep::AskingOwner { record, holder } = job.step else { return };
         let waiting = match job.work {
-            JobPurpose::Upkeep { attempts } => return self.rival_found(device, record, holder, answer, attempts),
+            JobPurpose::Reconcile { attempts } => return self.rival_found(device, record, holder, answer, attempts),
             JobPurpose::Register(waiting) => waiting,
         };
         let incumbent = match answer {
@@ -156,7 +156,7 @@ impl DeviceSessions {
             SettleVerdict::Refuse(retry_after_ms) => {
                 let retry_after_ms = retry_after_ms.max(1);
                 let Some(holder) = holder else {
-                    return self.settled(device, &waiting, retry_after_ms, job.op, incumbent);
+                    return self.refused_by_settle(device, &waiting, retry_after_ms, job.op, incumbent);
                 };
                 let plan = SwapPlan::Refuse { retry_after_ms, ask: job.op, incumbent, holder, is_gone: false };
                 let next = record.refused(self.unix_ms);
@@ -165,10 +165,12 @@ impl DeviceSessions {
         };
         let reason = if beside_ms > 0 { SessionReason::Beside } else { SessionReason::Settled };
         match holder {
-            None if is_gone => self.provisional(device, waiting, Takeover::of(SessionReason::Provisional), None),
+            None if is_gone => {
+                self.accept_provisionally(device, waiting, Takeover::of(SessionReason::Provisional), None)
+            }
             None => {
                 let take = Takeover { rival: None, reason, ask, incumbent: Some(incumbent), beside_ms };
-                self.provisional(device, waiting, take, None);
+                self.accept_provisionally(device, waiting, take, None);
             }
             Some(_) if is_gone => self.take_from_the_gone(device, waiting, record, ask),
             Some(holder) => {
@@ -235,14 +237,14 @@ impl DeviceSessions {
     }
 
     /// The record had changed, or the decision does not hold any more: it is made anew, a few times at most.
-    pub(super) fn again(&mut self, device: &Arc<str>, mut waiting: PendingRegister) {
+    pub(super) fn decide_again(&mut self, device: &Arc<str>, mut waiting: PendingRegister) {
         waiting.attempts += 1;
         if !self.is_queued(waiting.socket, device) {
             return;
         }
         if waiting.attempts >= SWAPS_MAX || self.is_late(&waiting) {
             let word = ThrottleReason::SessionSettle;
-            return self.throttled(waiting.socket, None, word, SHORT_RETRY_MS, SessionReason::Contended);
+            return self.send_throttled(waiting.socket, None, word, SHORT_RETRY_MS, SessionReason::Contended);
         }
         self.read(device, JobPurpose::Register(waiting));
     }

@@ -37,7 +37,7 @@ impl DeviceSessions {
         {
             waiting.evicted_by = waiting.evicted_by.max(epoch);
         }
-        self.attend(device);
+        self.run_device(device);
     }
 
     /// A replica confirmed an eviction.
@@ -75,7 +75,7 @@ impl DeviceSessions {
                 }
                 _ => continue,
             }
-            self.attend(&device);
+            self.run_device(&device);
         }
     }
 
@@ -96,7 +96,7 @@ impl DeviceSessions {
         if let Some((_, socket)) = crowded {
             self.close_evicted(socket);
         }
-        self.event(device, Some(local.socket), SessionOutcome::Evicted, SessionReason::Superseded, local.epoch);
+        self.event(Some(device), Some(local.socket), SessionOutcome::Evicted, SessionReason::Superseded, local.epoch);
     }
 
     pub(super) fn close_evicted(&mut self, socket: SocketId) {

@@ -17,45 +17,40 @@ use crate::time::{Time, millis};
 impl DeviceSessions {
     /// The answer to a `Read`.
     pub fn handle_read(&mut self, device: &Arc<str>, op: OpId, result: ReadResult, at: Moment) {
-        self.advance(at);
-        let is_it = |step: &JobStep| matches!(step, JobStep::Reading);
-        let Some(job) = self.take_job(device, op, is_it) else { return };
+        let Some(job) = self.answered(device, op, at, |step| matches!(step, JobStep::Reading)) else { return };
         self.on_read(device, job, result);
-        self.attend(device);
-        self.reconcile();
+        self.run_device(device);
+        self.reconcile_unsure();
     }
 
     /// The answer to a `Read`: there is a record that cannot be read. Nothing is known of this device; the store is there for
     /// others.
     pub fn handle_unreadable(&mut self, device: &Arc<str>, op: OpId, at: Moment) {
-        self.advance(at);
-        let is_it = |step: &JobStep| matches!(step, JobStep::Reading);
-        let Some(job) = self.take_job(device, op, is_it) else { return };
+        let Some(job) = self.answered(device, op, at, |step| matches!(step, JobStep::Reading)) else { return };
         self.store_answered();
         match job.work {
             JobPurpose::Register(waiting) => self.busy(waiting.socket),
-            JobPurpose::Upkeep { .. } => {
+            JobPurpose::Reconcile { .. } => {
                 let retry_at = self.now + millis(self.settings.step_timeout_ms);
                 if let Some(entry) = self.devices.get_mut(device) {
                     entry.retry_at = Some(retry_at);
                 }
-                self.is_in_line(device);
+                self.end_reconcile(device);
             }
         }
-        self.attend(device);
-        self.reconcile();
+        self.run_device(device);
+        self.reconcile_unsure();
     }
 
     /// The answer to an `AskOwner`.
     pub fn handle_owner(&mut self, device: &Arc<str>, op: OpId, answer: OwnerAnswer, at: Moment) {
-        self.advance(at);
-        let is_it = |step: &JobStep| matches!(step, JobStep::AskingOwner { .. });
-        let Some(job) = self.take_job(device, op, is_it) else { return };
+        let is_asked = |step: &JobStep| matches!(step, JobStep::AskingOwner { .. });
+        let Some(job) = self.answered(device, op, at, is_asked) else { return };
         self.on_owner(device, job, answer);
-        self.attend(device);
+        self.run_device(device);
     }
 
-    /// The answer to an `AskSettle`, and the arm that gave it, if one did: that is written into the record with what comes of it.
+    /// The answer to an `AskSettle`. If an arm gave it, that is written into the record with what comes of it.
     pub fn handle_verdict(
         &mut self,
         device: &Arc<str>,
@@ -64,21 +59,25 @@ impl DeviceSessions {
         exposure: Option<Exposure>,
         at: Moment,
     ) {
-        self.advance(at);
-        let is_it = |step: &JobStep| matches!(step, JobStep::AskingSettle { .. });
-        let Some(job) = self.take_job(device, op, is_it) else { return };
+        let is_asked = |step: &JobStep| matches!(step, JobStep::AskingSettle { .. });
+        let Some(job) = self.answered(device, op, at, is_asked) else { return };
         self.on_verdict(device, job, verdict, exposure);
-        self.attend(device);
+        self.run_device(device);
     }
 
     /// The answer to a `Swap`.
     pub fn handle_swapped(&mut self, device: &Arc<str>, op: OpId, swapped: SwapResult, at: Moment) {
-        self.advance(at);
-        let is_it = |step: &JobStep| matches!(step, JobStep::Swapping { .. });
-        let Some(job) = self.take_job(device, op, is_it) else { return };
+        let is_swapping = |step: &JobStep| matches!(step, JobStep::Swapping { .. });
+        let Some(job) = self.answered(device, op, at, is_swapping) else { return };
         self.on_swapped(device, job, swapped);
-        self.attend(device);
-        self.reconcile();
+        self.run_device(device);
+        self.reconcile_unsure();
+    }
+
+    /// The job that an answer is for; `None` if its device waits for another answer, or for none.
+    fn answered(&mut self, device: &Arc<str>, op: OpId, at: Moment, is_it: fn(&JobStep) -> bool) -> Option<Job> {
+        self.advance(at);
+        self.devices.get_mut(device)?.job.take_if(|job| job.op == op && is_it(&job.step)).map(|job| *job)
     }
 
     /// Goes to a moment and does what was due on the way.
@@ -93,14 +92,14 @@ impl DeviceSessions {
                 TimerOwner::Socket(socket) => self.socket_due(socket),
                 TimerOwner::Device(device) => self.device_due(&device),
                 TimerOwner::Eviction(device, epoch) => self.eviction_due(device, epoch),
-                TimerOwner::Store => self.reconcile(),
+                TimerOwner::Store => self.reconcile_unsure(),
             }
         }
     }
 
     /// Begins what a device needs next, as long as there is something and nothing is under way; then sets its timer, or
     /// forgets it if there is nothing left.
-    pub(super) fn attend(&mut self, device: &Arc<str>) {
+    pub(super) fn run_device(&mut self, device: &Arc<str>) {
         while self.begin_next(device) {}
         let is_unsure = self.store.unsure.contains(device) || self.store.reconciling.contains(device);
         let (silence, waits) = (millis(self.settings.heartbeat_timeout_ms), millis(self.settings.register_timeout_ms));
@@ -116,28 +115,33 @@ impl DeviceSessions {
         }
     }
 
+    /// When a device is said to be offline whose holder ends now, unless somebody comes.
+    pub(super) fn debounced(&self) -> Time {
+        self.now + millis(self.settings.offline_debounce_ms)
+    }
+
     /// Gives whether there was something to begin.
     fn begin_next(&mut self, device: &Arc<str>) -> bool {
         let Some(entry) = self.devices.get_mut(device) else { return false };
         if entry.job.is_some() {
             return false;
         }
-        let is_upkeep_first = entry.is_upkeep_wanted && entry.is_upkeeps_turn;
-        if !is_upkeep_first && let Some(waiting) = entry.queue.pop_front() {
-            entry.is_upkeeps_turn = true;
+        let is_reconcile_first = entry.is_reconcile_wanted && entry.is_reconciles_turn;
+        if !is_reconcile_first && let Some(waiting) = entry.queue.pop_front() {
+            entry.is_reconciles_turn = true;
             self.begin_register(device, waiting);
             return true;
         }
-        entry.is_upkeeps_turn = false;
-        if !std::mem::take(&mut entry.is_upkeep_wanted) {
+        entry.is_reconciles_turn = false;
+        if !std::mem::take(&mut entry.is_reconcile_wanted) {
             return false;
         }
         entry.retry_at = None;
-        if self.store_rests() {
+        if self.is_store_resting() {
             self.store.reconciling.remove(device);
             self.store.unsure.insert(device.clone());
         } else {
-            self.read(device, JobPurpose::Upkeep { attempts: 0 });
+            self.read(device, JobPurpose::Reconcile { attempts: 0 });
         }
         true
     }
@@ -145,7 +149,7 @@ impl DeviceSessions {
     fn begin_register(&mut self, device: &Arc<str>, waiting: PendingRegister) {
         if self.is_late(&waiting) {
             self.busy(waiting.socket);
-        } else if self.store_rests() {
+        } else if self.is_store_resting() {
             self.decide_alone(device, waiting);
         } else {
             self.read(device, JobPurpose::Register(waiting));
@@ -157,7 +161,7 @@ impl DeviceSessions {
     }
 
     fn busy(&mut self, socket: SocketId) {
-        self.throttled(socket, None, ThrottleReason::ReconnectRate, super::SHORT_RETRY_MS, SessionReason::Busy);
+        self.send_throttled(socket, None, ThrottleReason::ReconnectRate, super::SHORT_RETRY_MS, SessionReason::Busy);
     }
 
     pub(super) fn read(&mut self, device: &Arc<str>, work: JobPurpose) {
@@ -190,10 +194,6 @@ impl DeviceSessions {
         op
     }
 
-    fn take_job(&mut self, device: &Arc<str>, op: OpId, is_it: fn(&JobStep) -> bool) -> Option<Job> {
-        self.devices.get_mut(device)?.job.take_if(|job| job.op == op && is_it(&job.step)).map(|job| *job)
-    }
-
     fn on_read(&mut self, device: &Arc<str>, job: Job, result: ReadResult) {
         match (result, job.work) {
             (Ok(record), work) => {
@@ -203,14 +203,14 @@ impl DeviceSessions {
                 }
                 match work {
                     JobPurpose::Register(waiting) => self.decide(device, waiting, record),
-                    JobPurpose::Upkeep { attempts } => self.upkeep(device, record, attempts),
+                    JobPurpose::Reconcile { attempts } => self.reconcile(device, record, attempts),
                 }
             }
             (Err(StoreAway), work) => {
                 self.store_failed();
                 match work {
                     JobPurpose::Register(waiting) => self.decide_alone(device, waiting),
-                    JobPurpose::Upkeep { .. } => self.unsure(device),
+                    JobPurpose::Reconcile { .. } => self.mark_unsure(device),
                 }
             }
         }
@@ -223,14 +223,16 @@ impl DeviceSessions {
             SwapResult::Away => self.store_failed(),
         }
         if let Some(entry) = self.devices.get_mut(device) {
-            entry.is_haunted = swapped == SwapResult::Away || entry.is_haunted && swapped == SwapResult::Lost;
+            entry.has_stray_swap = swapped == SwapResult::Away || entry.has_stray_swap && swapped == SwapResult::Lost;
             if swapped == SwapResult::Won {
                 entry.known = record.clone();
             }
         }
         match job.work {
             JobPurpose::Register(waiting) => self.register_swapped(device, waiting, record, plan, swapped),
-            JobPurpose::Upkeep { attempts } => self.upkeep_swapped(device, attempts, &before, &record, plan, swapped),
+            JobPurpose::Reconcile { attempts } => {
+                self.reconcile_swapped(device, attempts, &before, &record, plan, swapped)
+            }
         }
     }
 
@@ -246,13 +248,13 @@ impl DeviceSessions {
             .collect();
         let leaving: Vec<(Time, SocketId)> = entry.beside.extract_if(.., |(at, _)| *at <= now).collect();
         if entry.offline_at.take_if(|at| *at <= now).is_some() {
-            (entry.is_offline_due, entry.is_upkeep_wanted) = (true, true);
+            (entry.is_offline_due, entry.is_reconcile_wanted) = (true, true);
         }
-        entry.is_upkeep_wanted |= entry.retry_at.take_if(|at| *at <= now).is_some();
+        entry.is_reconcile_wanted |= entry.retry_at.take_if(|at| *at <= now).is_some();
         if let Some(local) = entry.holder.as_mut().filter(|local| !local.is_silent && local.heartbeat + silence <= now)
         {
             local.is_silent = true;
-            entry.is_upkeep_wanted = true;
+            entry.is_reconcile_wanted = true;
         }
         for socket in late {
             self.busy(socket);
@@ -263,7 +265,7 @@ impl DeviceSessions {
         if let Some(job) = overdue {
             self.give_up_waiting(device, *job);
         }
-        self.attend(device);
+        self.run_device(device);
     }
 
     /// The answer to a step did not come in time.
@@ -300,7 +302,7 @@ impl DeviceState {
     /// Whether there is nothing that it is kept for.
     fn is_done(&self) -> bool {
         let is_idle = self.holder.is_none() && self.queue.is_empty() && self.job.is_none() && self.beside.is_empty();
-        is_idle && !self.is_upkeep_wanted && self.retry_at.is_none() && self.offline_at.is_none()
+        is_idle && !self.is_reconcile_wanted && self.retry_at.is_none() && self.offline_at.is_none()
     }
 
     /// When something is due next.

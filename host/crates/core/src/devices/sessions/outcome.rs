@@ -9,7 +9,6 @@ use crate::devices::command::DeviceCommand;
 use crate::devices::event::{SessionEvent, SessionOutcome, SessionReason};
 use crate::devices::record::{DeviceRecord, Fate};
 use crate::devices::register::{CloseReason, OpId, SwapResult, ThrottleReason};
-use crate::time::millis;
 
 impl DeviceSessions {
     /// The compare-and-set of a register is done.
@@ -27,33 +26,33 @@ impl DeviceSessions {
             // would be worse than a newcomer that comes again.
             (SwapPlan::Take(take), SwapResult::Away) if take.is_from_another() => {
                 let (word, retry_after_ms) = (ThrottleReason::SessionSettle, self.settings.settle_ms.max(1));
-                self.throttled(waiting.socket, None, word, retry_after_ms, SessionReason::Unchecked);
-                let offline_at = self.now + millis(self.settings.offline_debounce_ms);
+                self.send_throttled(waiting.socket, None, word, retry_after_ms, SessionReason::Unchecked);
+                let offline_at = self.debounced();
                 if let Some(entry) = self.devices.get_mut(device) {
                     // Should it be written all the same, the holder that it replaced is to go.
                     entry.replaced = entry.replaced.take().or(take.rival);
                     entry.debounce(offline_at);
                 }
-                self.unsure(device);
+                self.mark_unsure(device);
             }
-            (SwapPlan::Take(take), SwapResult::Away) => self.provisional(device, waiting, take, Some(record)),
+            (SwapPlan::Take(take), SwapResult::Away) => self.accept_provisionally(device, waiting, take, Some(record)),
             (SwapPlan::Refuse { retry_after_ms, ask, incumbent, is_gone, .. }, SwapResult::Won | SwapResult::Away) => {
                 let is_gone = is_gone || incumbent.local && self.holder(device).is_none();
                 match (is_gone, swapped) {
-                    (false, _) => self.settled(device, &waiting, retry_after_ms, ask, incumbent),
+                    (false, _) => self.refused_by_settle(device, &waiting, retry_after_ms, ask, incumbent),
                     (true, SwapResult::Away) => {
-                        self.provisional(device, waiting, Takeover::of(SessionReason::Provisional), None)
+                        self.accept_provisionally(device, waiting, Takeover::of(SessionReason::Provisional), None)
                     }
-                    (true, _) => self.again(device, waiting),
+                    (true, _) => self.decide_again(device, waiting),
                 }
             }
-            (_, SwapResult::Lost) => self.again(device, waiting),
+            (_, SwapResult::Lost) => self.decide_again(device, waiting),
             (SwapPlan::Touch { .. } | SwapPlan::Retake { .. } | SwapPlan::Release | SwapPlan::Offline, _) => {}
         }
     }
 
     /// `settle` refused the newcomer.
-    pub(super) fn settled(
+    pub(super) fn refused_by_settle(
         &mut self,
         device: &Arc<str>,
         waiting: &PendingRegister,
@@ -101,29 +100,29 @@ impl DeviceSessions {
         // Changed or not: whoever wrote the last status may not have lived to tell it.
         self.tell_status(device, &record);
         if !self.is_queued(waiting.socket, device) {
-            let offline_at = self.now + millis(self.settings.offline_debounce_ms);
+            let offline_at = self.debounced();
             if let Some(entry) = self.devices.get_mut(device) {
                 entry.debounce(offline_at);
-                entry.is_upkeep_wanted = true;
+                entry.is_reconcile_wanted = true;
             }
         } else if waiting.evicted_by > epoch {
             let (word, retry_after_ms) = (ThrottleReason::SessionSettle, self.settings.settle_ms);
-            self.throttled(waiting.socket, None, word, retry_after_ms, SessionReason::Superseded);
+            self.send_throttled(waiting.socket, None, word, retry_after_ms, SessionReason::Superseded);
         } else {
-            self.install(device, waiting, &record, true, take);
+            self.install_holder(device, waiting, &record, true, take);
         }
     }
 
     /// The store is away: the newcomer has the session until it is known better. `written`: the record that may or may not
     /// have been written.
-    pub(super) fn provisional(
+    pub(super) fn accept_provisionally(
         &mut self,
         device: &Arc<str>,
         waiting: PendingRegister,
         take: Takeover,
         written: Option<DeviceRecord>,
     ) {
-        let offline_at = self.now + millis(self.settings.offline_debounce_ms);
+        let offline_at = self.debounced();
         let is_queued = self.is_queued(waiting.socket, device);
         let Some(entry) = self.devices.get_mut(device) else { return };
         if let Some(rival) = take.rival.clone().filter(|rival| written.is_some() && rival.replica != self.replica) {
@@ -132,7 +131,7 @@ impl DeviceSessions {
         if !is_queued {
             // Should the record name it all the same, upkeep finds that.
             entry.debounce(offline_at);
-            return self.unsure(device);
+            return self.mark_unsure(device);
         }
         let above = entry.holder.as_ref().map_or(0, |local| local.epoch);
         let claimed = waiting.claim.applied_to(&entry.known);
@@ -140,20 +139,20 @@ impl DeviceSessions {
             written.unwrap_or_else(|| claimed.accepted(self.holder_of(&waiting), Fate::Evicted, above, self.unix_ms));
         if waiting.evicted_by > record.epoch {
             let (word, retry_after_ms) = (ThrottleReason::SessionSettle, self.settings.settle_ms);
-            self.throttled(waiting.socket, None, word, retry_after_ms, SessionReason::Superseded);
-            return self.unsure(device);
+            self.send_throttled(waiting.socket, None, word, retry_after_ms, SessionReason::Superseded);
+            return self.mark_unsure(device);
         }
         self.displace(device, take.beside_ms);
         self.tell_status(device, &record);
         if let Some(entry) = self.devices.get_mut(device) {
-            entry.is_told_unsure = true;
+            entry.is_status_unsure = true;
         }
-        self.install(device, waiting, &record, false, take);
-        self.unsure(device);
+        self.install_holder(device, waiting, &record, false, take);
+        self.mark_unsure(device);
     }
 
     /// The newcomer is the holder here.
-    fn install(
+    fn install_holder(
         &mut self,
         device: &Arc<str>,
         waiting: PendingRegister,
@@ -199,8 +198,8 @@ impl DeviceSessions {
     /// Tells dashboards.
     pub(super) fn tell_status(&mut self, device: &Arc<str>, record: &DeviceRecord) {
         if let Some(entry) = self.devices.get_mut(device) {
-            entry.told = entry.told.max(record.epoch);
-            entry.is_told_unsure = false;
+            entry.status_epoch = entry.status_epoch.max(record.epoch);
+            entry.is_status_unsure = false;
         }
         self.commands.push_back(DeviceCommand::Status {
             device: device.clone(),

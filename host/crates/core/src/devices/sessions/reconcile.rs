@@ -1,4 +1,4 @@
-//! The upkeep of a device: its record and its holder here are brought in line.
+//! the reconciliation of a device: its record and its holder here are brought in line.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,11 @@ use crate::devices::command::DeviceCommand;
 use crate::devices::event::{SessionEvent, SessionOutcome, SessionReason};
 use crate::devices::record::{DeviceRecord, DeviceStatus, Fate, Holder};
 use crate::devices::register::{AuthError, CloseReason, Moment, OwnerAnswer, SwapResult, ThrottleReason};
+use crate::ids::SocketId;
 use crate::time::millis;
 
 /// When an upkeep is tried again under which the record changed every time.
-const UPKEEP_RETRY: Duration = Duration::from_millis(200);
+const RECONCILE_RETRY: Duration = Duration::from_millis(200);
 
 impl DeviceSessions {
     /// A device's record names a replica that is known to be dead. To be said at every other replica, of every device of that
@@ -24,39 +25,41 @@ impl DeviceSessions {
         if !self.devices.contains_key(device) && self.devices.len() >= self.settings.devices_max {
             return;
         }
-        let offline_at = self.now + millis(self.settings.offline_debounce_ms);
+        let offline_at = self.debounced();
         let entry = self.devices.entry(device.clone()).or_default();
         let is_known = entry.orphan_of.as_ref() == Some(&replica);
         entry.orphan_of = Some(replica);
         if entry.holder.is_some() {
             // One here that the dead one had taken the session from, and not yet evicted: it has it again.
-            entry.is_upkeep_wanted = true;
+            entry.is_reconcile_wanted = true;
         } else if is_known {
             entry.offline_at.get_or_insert(offline_at);
         } else {
             entry.debounce(offline_at);
         }
-        self.attend(device);
+        self.run_device(device);
     }
 
     /// The record was read.
-    pub(super) fn upkeep(&mut self, device: &Arc<str>, record: DeviceRecord, attempts: u32) {
+    pub(super) fn reconcile(&mut self, device: &Arc<str>, record: DeviceRecord, attempts: u32) {
         match self.devices.get(device).and_then(|entry| entry.holder.as_ref()) {
-            Some(local) if record.is_held_by(&self.replica, local.socket) => self.keep(device, record, attempts),
-            Some(_) if record.is_blocked => self.lose(device, SessionReason::Operator),
+            Some(local) if record.is_held_by(&self.replica, local.socket) => {
+                self.confirm_holder(device, record, attempts)
+            }
+            Some(_) if record.is_blocked => self.lose_session(device, SessionReason::Operator),
             Some(local) => match record.holder.clone() {
                 Some(holder) if holder.epoch > local.epoch && holder.replica != self.replica => {
-                    self.ask_owner(device, JobPurpose::Upkeep { attempts }, record, holder);
+                    self.ask_owner(device, JobPurpose::Reconcile { attempts }, record, holder);
                 }
                 None if record.epoch > local.epoch && record.is_ended_by_operator() => {
-                    self.lose(device, SessionReason::Operator);
+                    self.lose_session(device, SessionReason::Operator);
                 }
                 rival => {
                     let rival = rival.filter(|rival| rival.replica != self.replica);
                     self.retake(device, record, rival, attempts);
                 }
             },
-            None => self.clear(device, record, attempts),
+            None => self.clear_record(device, record, attempts),
         }
     }
 
@@ -70,11 +73,11 @@ impl DeviceSessions {
         attempts: u32,
     ) {
         match (answer, self.holder(device)) {
-            (_, None) => self.clear(device, record, attempts),
+            (_, None) => self.clear_record(device, record, attempts),
             (OwnerAnswer::Gone, Some(_)) => self.retake(device, record, None, attempts),
             // The record is the authority, unless the one it names is proven gone.
             (OwnerAnswer::Alive { .. } | OwnerAnswer::Silent, Some(local)) if rival.epoch > local.epoch => {
-                self.lose(device, SessionReason::Superseded);
+                self.lose_session(device, SessionReason::Superseded);
             }
             (OwnerAnswer::Alive { .. } | OwnerAnswer::Silent, Some(_)) => {
                 self.retake(device, record, Some(rival), attempts);
@@ -83,7 +86,7 @@ impl DeviceSessions {
     }
 
     /// The record names the holder here: it is sure, and the record says how it is.
-    fn keep(&mut self, device: &Arc<str>, record: DeviceRecord, attempts: u32) {
+    fn confirm_holder(&mut self, device: &Arc<str>, record: DeviceRecord, attempts: u32) {
         let Some(entry) = self.devices.get_mut(device) else { return };
         entry.is_offline_due = false;
         let Some(local) = &mut entry.holder else { return };
@@ -97,19 +100,19 @@ impl DeviceSessions {
         if is_refresh || status != record.status || is_stale {
             let next = record.touched(status, is_refresh, told, self.unix_ms);
             let plan = SwapPlan::Touch { is_news: is_news || is_stale };
-            return self.swap(device, JobPurpose::Upkeep { attempts }, record, next, plan);
+            return self.swap(device, JobPurpose::Reconcile { attempts }, record, next, plan);
         }
         if is_news {
             self.tell_status(device, &record);
         }
-        self.is_in_line(device);
+        self.end_reconcile(device);
     }
 
     /// The record does not name the holder here and should.
     fn retake(&mut self, device: &Arc<str>, record: DeviceRecord, rival: Option<Holder>, attempts: u32) {
         let Some(local) = self.devices.get(device).and_then(|entry| entry.holder.as_ref()) else { return };
         if record.is_paired && !local.claim.has_proved {
-            return self.lose(device, SessionReason::Superseded);
+            return self.lose_session(device, SessionReason::Superseded);
         }
         let holder = Holder {
             replica: self.replica.clone(),
@@ -122,12 +125,12 @@ impl DeviceSessions {
         };
         let fate = if rival.is_some() { Fate::Evicted } else { Fate::Gone(Departure::ReplicaLost) };
         let next = local.claim.applied_to(&record).accepted(holder, fate, local.epoch, self.unix_ms);
-        self.swap(device, JobPurpose::Upkeep { attempts }, record, next, SwapPlan::Retake { rival });
+        self.swap(device, JobPurpose::Reconcile { attempts }, record, next, SwapPlan::Retake { rival });
     }
 
     /// Nobody here holds the session: the record names none of this replica's, and none of a dead one's; and if it is time it
     /// says that the device is offline.
-    fn clear(&mut self, device: &Arc<str>, record: DeviceRecord, attempts: u32) {
+    fn clear_record(&mut self, device: &Arc<str>, record: DeviceRecord, attempts: u32) {
         let (now, unix_ms, debounce) = (self.now, self.unix_ms, millis(self.settings.offline_debounce_ms));
         let settled_at = self.store.back_at.map(|at| at + debounce);
         let replica = self.replica.clone();
@@ -135,7 +138,7 @@ impl DeviceSessions {
         let is_due = std::mem::take(&mut entry.is_offline_due);
         let is_mine = |holder: &Holder| holder.replica == replica;
         let is_orphan = |holder: &Holder| is_due && entry.orphan_of.as_ref() == Some(&holder.replica);
-        let work = JobPurpose::Upkeep { attempts };
+        let work = JobPurpose::Reconcile { attempts };
         match &record.holder {
             Some(holder) if is_mine(holder) || is_orphan(holder) => {
                 let ended = entry.ended.filter(|end| is_mine(holder) && end.socket == holder.socket);
@@ -144,7 +147,7 @@ impl DeviceSessions {
                 let next = known.released(ended.map_or(is_lost, |end| end.how), unix_ms);
                 let replaced_by = is_mine(holder).then_some(holder.epoch);
                 // Said in a second step, if somebody else has not come by then.
-                (entry.is_offline_due, entry.is_upkeep_wanted) = (is_due, is_due);
+                (entry.is_offline_due, entry.is_reconcile_wanted) = (is_due, is_due);
                 self.swap(device, work, record, next, SwapPlan::Release);
                 if let Some(epoch) = replaced_by {
                     self.evict_replaced(device, epoch);
@@ -153,53 +156,59 @@ impl DeviceSessions {
             // It may have been there before the store was lost, and its replica be about to say so.
             None if is_due && settled_at.is_some_and(|at| at > now) => {
                 entry.offline_at = settled_at;
-                self.is_in_line(device);
+                self.end_reconcile(device);
             }
             // It came back meanwhile and went again. The replica where that was is to say so in its time; and this one somewhat later, should
             // that one not live to do it.
             None if is_due && entry.knows_no_such_end(&record, &replica) => {
                 (entry.ended_since, entry.offline_at) = (record.ended, Some(now + debounce));
-                self.is_in_line(device);
+                self.end_reconcile(device);
             }
             // If it says so already, but by an epoch that dashboards take for an old one, it is to say so again.
-            None if is_due && (record.status != DeviceStatus::Offline || record.epoch <= entry.told) => {
-                let next = record.offline(entry.told, unix_ms);
+            None if is_due && (record.status != DeviceStatus::Offline || record.epoch <= entry.status_epoch) => {
+                let next = record.offline(entry.status_epoch, unix_ms);
                 self.swap(device, work, record, next, SwapPlan::Offline);
             }
-            Some(_) | None => self.cleared(device, record, attempts, is_due),
+            Some(_) | None => self.leave_record(device, record, attempts, is_due),
         }
     }
 
     /// The record names somebody else, or nobody and says so. `is_due`: it is time to say that the device is offline.
-    fn cleared(&mut self, device: &Arc<str>, record: DeviceRecord, attempts: u32, is_due: bool) {
+    fn leave_record(&mut self, device: &Arc<str>, record: DeviceRecord, attempts: u32, is_due: bool) {
         let Some(entry) = self.devices.get_mut(device) else { return };
         entry.replaced = None;
         if is_due {
             (entry.orphan_of, entry.ended, entry.ended_since) = (None, None, None);
         }
-        let is_told_unsure = entry.is_told_unsure;
+        let is_status_unsure = entry.is_status_unsure;
         let (is_stale, told) = self.is_stale(device, &record);
-        if is_told_unsure || is_due && record.holder.is_none() {
+        if is_status_unsure || is_due && record.holder.is_none() {
             // Whoever wrote it may not have lived to tell it, or not know that it was written.
             self.tell_status(device, &record);
         }
         if is_stale {
             let next = record.touched(record.status, false, told, self.unix_ms);
-            return self.swap(device, JobPurpose::Upkeep { attempts }, record, next, SwapPlan::Touch { is_news: true });
+            return self.swap(
+                device,
+                JobPurpose::Reconcile { attempts },
+                record,
+                next,
+                SwapPlan::Touch { is_news: true },
+            );
         }
-        self.is_in_line(device);
+        self.end_reconcile(device);
     }
 
     /// Whether a record needs a greater epoch although it says what it should, and one above which: with it what nobody
     /// waits for can no longer be done, and dashboards believe it more than what they were told while the store was away.
     fn is_stale(&self, device: &str, record: &DeviceRecord) -> (bool, u64) {
-        let told = self.devices.get(device).map_or(0, |entry| entry.told);
-        let is_haunted = self.devices.get(device).is_some_and(|entry| entry.is_haunted);
-        (is_haunted || record.epoch < told, told)
+        let told = self.devices.get(device).map_or(0, |entry| entry.status_epoch);
+        let has_stray_swap = self.devices.get(device).is_some_and(|entry| entry.has_stray_swap);
+        (has_stray_swap || record.epoch < told, told)
     }
 
     /// The compare-and-set of an upkeep is done.
-    pub(super) fn upkeep_swapped(
+    pub(super) fn reconcile_swapped(
         &mut self,
         device: &Arc<str>,
         attempts: u32,
@@ -210,8 +219,8 @@ impl DeviceSessions {
     ) {
         match swapped {
             SwapResult::Won => {
-                self.is_in_line(device);
-                self.upkept(device, before, record, plan);
+                self.end_reconcile(device);
+                self.reconciled(device, before, record, plan);
             }
             SwapResult::Away => {
                 self.wants_again(device, &plan, before, record);
@@ -224,15 +233,15 @@ impl DeviceSessions {
                         local.is_sure = false;
                     }
                 }
-                self.unsure(device);
+                self.mark_unsure(device);
             }
             SwapResult::Lost => {
                 self.wants_again(device, &plan, before, record);
                 if attempts + 1 < SWAPS_MAX {
-                    self.read(device, JobPurpose::Upkeep { attempts: attempts + 1 });
+                    self.read(device, JobPurpose::Reconcile { attempts: attempts + 1 });
                 } else {
-                    self.is_in_line(device);
-                    let retry_at = self.now + UPKEEP_RETRY;
+                    self.end_reconcile(device);
+                    let retry_at = self.now + RECONCILE_RETRY;
                     if let Some(entry) = self.devices.get_mut(device) {
                         entry.retry_at = Some(retry_at);
                     }
@@ -241,20 +250,20 @@ impl DeviceSessions {
         }
     }
 
-    fn upkept(&mut self, device: &Arc<str>, before: &DeviceRecord, record: &DeviceRecord, plan: SwapPlan) {
+    fn reconciled(&mut self, device: &Arc<str>, before: &DeviceRecord, record: &DeviceRecord, plan: SwapPlan) {
         let Some(entry) = self.devices.get_mut(device) else { return };
         let has_new_status = before.status != record.status;
         let is_news = match plan {
             SwapPlan::Touch { is_news } => {
                 if has_new_status && record.status == DeviceStatus::Offline {
                     let socket = record.holder.as_ref().map(|holder| holder.socket);
-                    self.event(device, socket, SessionOutcome::Offline, SessionReason::Silent, record.epoch);
+                    self.event(Some(device), socket, SessionOutcome::Offline, SessionReason::Silent, record.epoch);
                 }
                 is_news
             }
             SwapPlan::Offline => {
                 (entry.orphan_of, entry.ended, entry.ended_since) = (None, None, None);
-                self.event(device, None, SessionOutcome::Offline, SessionReason::HolderGone, record.epoch);
+                self.event(Some(device), None, SessionOutcome::Offline, SessionReason::HolderGone, record.epoch);
                 // If it said so before, dashboards were told otherwise before the store was lost.
                 true
             }
@@ -264,11 +273,11 @@ impl DeviceSessions {
                     local.socket
                 });
                 // A silent one is to be said to be so, and one that went meanwhile to have gone.
-                entry.is_upkeep_wanted = true;
+                entry.is_reconcile_wanted = true;
                 if let Some(rival) = rival {
                     self.evict_remote(device, record.epoch, &rival, 0);
                 }
-                self.event(device, socket, SessionOutcome::Accepted, SessionReason::Reconciled, record.epoch);
+                self.event(Some(device), socket, SessionOutcome::Accepted, SessionReason::Reconciled, record.epoch);
                 true
             }
             SwapPlan::Release | SwapPlan::Take(_) | SwapPlan::Refuse { .. } => false,
@@ -294,9 +303,9 @@ impl DeviceSessions {
     }
 
     /// The holder here has the session no longer, and is told so.
-    fn lose(&mut self, device: &Arc<str>, reason: SessionReason) {
-        self.is_in_line(device);
-        let offline_at = self.now + millis(self.settings.offline_debounce_ms);
+    fn lose_session(&mut self, device: &Arc<str>, reason: SessionReason) {
+        self.end_reconcile(device);
+        let offline_at = self.debounced();
         let Some(entry) = self.devices.get_mut(device) else { return };
         let Some(local) = entry.holder.take() else { return };
         if !local.is_sure || reason == SessionReason::Operator {
@@ -322,18 +331,19 @@ impl DeviceSessions {
             }
         };
         self.commands.push_back(DeviceCommand::Close { socket, why });
-        self.event(device, Some(socket), SessionOutcome::Evicted, reason, local.epoch);
+        self.event(Some(device), Some(socket), SessionOutcome::Evicted, reason, local.epoch);
     }
 
+    /// Reports a decision.
     pub(super) fn event(
         &mut self,
-        device: &Arc<str>,
-        socket: Option<crate::SocketId>,
+        device: Option<&Arc<str>>,
+        socket: Option<SocketId>,
         outcome: SessionOutcome,
         reason: SessionReason,
         epoch: u64,
     ) {
-        let (device, ask, incumbent) = (Some(device.clone()), None, None);
+        let (device, ask, incumbent) = (device.cloned(), None, None);
         let event = SessionEvent { device, socket, outcome, reason, epoch, ask, incumbent, exposure: None };
         self.commands.push_back(DeviceCommand::Event(event));
     }

@@ -45,10 +45,10 @@ impl DeviceSessions {
         self.handle_packet(socket, at);
         let now = self.now;
         match self.devices.get_mut(device) {
-            Some(DeviceState { holder: Some(local), is_upkeep_wanted, .. }) if local.socket == socket => {
+            Some(DeviceState { holder: Some(local), is_reconcile_wanted, .. }) if local.socket == socket => {
                 local.heartbeat = now;
-                *is_upkeep_wanted |= std::mem::take(&mut local.is_silent);
-                self.attend(device);
+                *is_reconcile_wanted |= std::mem::take(&mut local.is_silent);
+                self.run_device(device);
             }
             known => {
                 let holder = known.and_then(|entry| entry.known.holder.clone());
@@ -68,7 +68,7 @@ impl DeviceSessions {
             self.timers.remove(&(at, TimerOwner::Socket(socket)));
         }
         let silent_ms = span_ms(self.now.saturating_since(known.last_packet));
-        let offline_at = self.now + millis(self.settings.offline_debounce_ms);
+        let offline_at = self.debounced();
         let device = match known.stage {
             SocketStage::Queued { device } | SocketStage::Holder { device } | SocketStage::Beside { device } => device,
             SocketStage::Fresh | SocketStage::Proving { .. } | SocketStage::Ended => return,
@@ -79,12 +79,12 @@ impl DeviceSessions {
         if entry.holder.take_if(|local| local.socket == socket).is_some() {
             entry.ended = Some(LocalEnd { socket, how, silent_ms });
             entry.debounce(offline_at);
-            entry.is_upkeep_wanted = true;
+            entry.is_reconcile_wanted = true;
         } else if entry.is_deciding(socket) {
             // Should it have got the session all the same, this is how it lost it.
             entry.ended = Some(LocalEnd { socket, how, silent_ms });
         }
-        self.attend(&device);
+        self.run_device(&device);
     }
 
     /// What this replica answers to another one's question about a socket of its: the truth about the device's holder here,
@@ -152,7 +152,13 @@ impl DeviceSessions {
                 self.commands.push_back(DeviceCommand::Close { socket, why: CloseReason::NeverRegistered });
             }
             SocketStage::Proving { .. } => {
-                self.throttled(socket, None, ThrottleReason::ConnectRate, SHORT_RETRY_MS, SessionReason::Unchecked);
+                self.send_throttled(
+                    socket,
+                    None,
+                    ThrottleReason::ConnectRate,
+                    SHORT_RETRY_MS,
+                    SessionReason::Unchecked,
+                );
             }
             SocketStage::Queued { .. }
             | SocketStage::Holder { .. }

@@ -99,9 +99,9 @@ pub(super) struct DeviceState {
     /// Oldest first.
     pub(super) queue: VecDeque<PendingRegister>,
     pub(super) job: Option<Box<Job>>,
-    pub(super) is_upkeep_wanted: bool,
+    pub(super) is_reconcile_wanted: bool,
     /// What was done last was a register: upkeep comes first now.
-    pub(super) is_upkeeps_turn: bool,
+    pub(super) is_reconciles_turn: bool,
     pub(super) retry_at: Option<Time>,
     pub(super) offline_at: Option<Time>,
     pub(super) is_offline_due: bool,
@@ -114,15 +114,15 @@ pub(super) struct DeviceState {
     /// Whom a compare-and-set replaced that may or may not have been done: to be evicted when it is known to have been.
     pub(super) replaced: Option<Holder>,
     /// A compare-and-set may yet reach the store that nobody waits for: until the record has another epoch.
-    pub(super) is_haunted: bool,
+    pub(super) has_stray_swap: bool,
     /// Sockets that held the session and are yet to be closed.
     pub(super) beside: Vec<(Time, SocketId)>,
     /// The record as it was last read or written; while the store is away as it would be.
     pub(super) known: DeviceRecord,
     /// The greatest epoch by which dashboards were told of it.
-    pub(super) told: u64,
+    pub(super) status_epoch: u64,
     /// What they were told last is what no record says yet.
-    pub(super) is_told_unsure: bool,
+    pub(super) is_status_unsure: bool,
     /// Its timer.
     pub(super) wake: Option<Time>,
 }
@@ -168,7 +168,7 @@ pub(super) struct Job {
 #[allow(clippy::large_enum_variant, reason = "a job is boxed whole")]
 pub(super) enum JobPurpose {
     Register(PendingRegister),
-    Upkeep { attempts: u32 },
+    Reconcile { attempts: u32 },
 }
 
 #[derive(Debug)]

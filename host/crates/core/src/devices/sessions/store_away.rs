@@ -21,7 +21,7 @@ impl DeviceSessions {
         self.store.back_at = Some(self.now);
         let held = self.devices.iter().filter(|(_, entry)| entry.holder.is_some()).map(|(device, _)| device);
         self.store.unsure.extend(held.cloned());
-        self.reconcile();
+        self.reconcile_unsure();
     }
 
     /// Decides a register by what is known here.
@@ -31,39 +31,39 @@ impl DeviceSessions {
         }
         let Some(entry) = self.devices.get(device) else { return };
         let known = entry.known.clone();
-        if let Some(error) = self.bars(&waiting, &known) {
-            return self.not_let_in(waiting.socket, None, error);
+        if let Some(error) = self.rejection(&waiting, &known) {
+            return self.reject(waiting.socket, None, error);
         }
         if known.epoch == 0 && !waiting.claim.has_proved {
             // It may be paired, and then a pairing code must not get it.
             let retry_after_ms = self.settings.store_retry_ms.max(1);
             let word = ThrottleReason::ReconnectRate;
-            return self.throttled(waiting.socket, None, word, retry_after_ms, SessionReason::Unchecked);
+            return self.send_throttled(waiting.socket, None, word, retry_after_ms, SessionReason::Unchecked);
         }
         match self.local_incumbent(device) {
             Some(incumbent) => self.ask_settle(device, waiting, known, incumbent, None),
-            None => self.provisional(device, waiting, Takeover::of(SessionReason::Provisional), None),
+            None => self.accept_provisionally(device, waiting, Takeover::of(SessionReason::Provisional), None),
         }
     }
 
     /// A device's record is to be read when the store is back.
-    pub(super) fn unsure(&mut self, device: &Arc<str>) {
+    pub(super) fn mark_unsure(&mut self, device: &Arc<str>) {
         self.store.reconciling.remove(device);
         self.store.unsure.insert(device.clone());
         // It may be back by now, and nobody else ask it anything.
-        let at = if self.store_rests() { self.store.probe_at } else { self.now };
+        let at = if self.is_store_resting() { self.store.probe_at } else { self.now };
         self.timers.insert((at, TimerOwner::Store));
     }
 
     /// A device's upkeep is done, and the next one's may begin.
-    pub(super) fn is_in_line(&mut self, device: &Arc<str>) {
+    pub(super) fn end_reconcile(&mut self, device: &Arc<str>) {
         if self.store.reconciling.remove(device) && !self.store.unsure.is_empty() {
             self.timers.insert((self.now, TimerOwner::Store));
         }
     }
 
     /// Whether the store is away and not to be tried yet.
-    pub(super) fn store_rests(&self) -> bool {
+    pub(super) fn is_store_resting(&self) -> bool {
         self.store.is_away && self.now < self.store.probe_at
     }
 
@@ -82,8 +82,8 @@ impl DeviceSessions {
     }
 
     /// Begins to compare devices with their records, as many as may be at once; one while the store may still be away.
-    pub(super) fn reconcile(&mut self) {
-        if self.store_rests() {
+    pub(super) fn reconcile_unsure(&mut self) {
+        if self.is_store_resting() {
             return;
         }
         let at_once = if self.store.is_away { 1 } else { self.settings.reconciles_max.max(1) };
@@ -91,9 +91,9 @@ impl DeviceSessions {
             && let Some(device) = self.store.unsure.pop_first()
         {
             let Some(entry) = self.devices.get_mut(&device) else { continue };
-            entry.is_upkeep_wanted = true;
+            entry.is_reconcile_wanted = true;
             self.store.reconciling.insert(device.clone());
-            self.attend(&device);
+            self.run_device(&device);
         }
     }
 }
