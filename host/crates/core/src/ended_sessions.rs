@@ -1,9 +1,9 @@
-//! Ends of sessions: what a session said before it ended says nothing any more.
+//! Remembers which sessions of users ended, so that a sign of life from before the end does not count.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Signs of life older than this are ignored anyway, in milliseconds: so long a fence is kept.
+/// Signs of life older than this are ignored anyway, in milliseconds: so long a end is kept.
 pub const END_KEPT_MS: u64 = 10 * 60 * 1_000;
 /// EndedSessions at once; when there are more, the oldest is forgotten.
 pub const ENDS_MAX: usize = 100_000;
@@ -101,56 +101,56 @@ mod tests {
 
     #[test]
     fn what_came_before_the_end_does_not_count() {
-        let mut fences = EndedSessions::new();
+        let mut ended = EndedSessions::new();
         let one = session("u", "s");
-        assert!(fences.admits(&one, 0));
-        fences.end(one.clone(), NOW_MS, NOW_MS);
-        assert!(!fences.admits(&one, NOW_MS - 1) && !fences.admits(&one, NOW_MS));
-        assert!(fences.admits(&one, NOW_MS + 1), "it was taken up again");
-        assert!(fences.admits(&session("v", "s"), 0) && fences.admits(&session("u", "t"), 0));
+        assert!(ended.admits(&one, 0));
+        ended.end(one.clone(), NOW_MS, NOW_MS);
+        assert!(!ended.admits(&one, NOW_MS - 1) && !ended.admits(&one, NOW_MS));
+        assert!(ended.admits(&one, NOW_MS + 1), "it was taken up again");
+        assert!(ended.admits(&session("v", "s"), 0) && ended.admits(&session("u", "t"), 0));
     }
 
     #[test]
     fn the_latest_end_stands_in_whatever_order_they_come() {
-        let mut fences = EndedSessions::new();
+        let mut ended = EndedSessions::new();
         let one = session("u", "s");
         for time_ms in [NOW_MS - 50, NOW_MS, NOW_MS - 20] {
-            fences.end(one.clone(), time_ms, NOW_MS);
+            ended.end(one.clone(), time_ms, NOW_MS);
         }
-        assert_eq!(fences.all().collect::<Vec<_>>(), [(&one, NOW_MS)]);
-        assert_eq!(fences.of_user.get("u"), Some(&1));
+        assert_eq!(ended.all().collect::<Vec<_>>(), [(&one, NOW_MS)]);
+        assert_eq!(ended.of_user.get("u"), Some(&1));
     }
 
     #[test]
     fn a_fence_goes_when_nothing_older_would_be_believed() {
-        let mut fences = EndedSessions::new();
-        fences.end(session("u", "old"), NOW_MS - END_KEPT_MS - 1, NOW_MS);
-        assert_eq!(fences.all().count(), 0);
-        fences.end(session("u", "s"), NOW_MS, NOW_MS);
-        fences.end(session("v", "t"), NOW_MS + END_KEPT_MS + 1, NOW_MS + END_KEPT_MS + 1);
-        assert_eq!(fences.all().count(), 1);
-        assert_eq!((fences.ends.len(), fences.of_user.len()), (1, 1));
+        let mut ended = EndedSessions::new();
+        ended.end(session("u", "old"), NOW_MS - END_KEPT_MS - 1, NOW_MS);
+        assert_eq!(ended.all().count(), 0);
+        ended.end(session("u", "s"), NOW_MS, NOW_MS);
+        ended.end(session("v", "t"), NOW_MS + END_KEPT_MS + 1, NOW_MS + END_KEPT_MS + 1);
+        assert_eq!(ended.all().count(), 1);
+        assert_eq!((ended.ends.len(), ended.of_user.len()), (1, 1));
     }
 
     #[test]
     fn one_user_keeps_no_more_than_its_own() {
-        let mut fences = EndedSessions::new();
+        let mut ended = EndedSessions::new();
         for id in 0..ENDS_PER_USER_MAX + 5 {
-            fences.end(session("u", &id.to_string()), NOW_MS, NOW_MS);
+            ended.end(session("u", &id.to_string()), NOW_MS, NOW_MS);
         }
-        fences.end(session("u", "0"), NOW_MS + 1, NOW_MS);
-        fences.end(session("v", "s"), NOW_MS, NOW_MS);
-        assert_eq!(fences.all().count(), ENDS_PER_USER_MAX + 1);
-        assert!(!fences.admits(&session("u", "0"), NOW_MS + 1));
+        ended.end(session("u", "0"), NOW_MS + 1, NOW_MS);
+        ended.end(session("v", "s"), NOW_MS, NOW_MS);
+        assert_eq!(ended.all().count(), ENDS_PER_USER_MAX + 1);
+        assert!(!ended.admits(&session("u", "0"), NOW_MS + 1));
     }
 
     #[test]
     fn the_oldest_goes_when_there_are_too_many() {
-        let mut fences = EndedSessions::new();
+        let mut ended = EndedSessions::new();
         for user in 0..=ENDS_MAX as u64 {
-            fences.end(session(&user.to_string(), "s"), NOW_MS + user, NOW_MS);
+            ended.end(session(&user.to_string(), "s"), NOW_MS + user, NOW_MS);
         }
-        assert_eq!((fences.all().count(), fences.ends.len(), fences.of_user.len()), (ENDS_MAX, ENDS_MAX, ENDS_MAX));
-        assert!(fences.admits(&session("0", "s"), NOW_MS) && !fences.admits(&session("1", "s"), NOW_MS));
+        assert_eq!((ended.all().count(), ended.ends.len(), ended.of_user.len()), (ENDS_MAX, ENDS_MAX, ENDS_MAX));
+        assert!(ended.admits(&session("0", "s"), NOW_MS) && !ended.admits(&session("1", "s"), NOW_MS));
     }
 }

@@ -1,9 +1,8 @@
-//! The pure machines of Pointwork: who registered what on which replica, what becomes of an
-//! rpc-call, and the native rules.
+//! The pure machines of Pointwork: they decide what happens to calls, devices, rollouts and experiments.
 //!
-//! Nothing here waits, reads a clock, draws a random number or does I/O. A machine takes an event and the moment it
-//! happened (`handle_*`), says what is to be done (`next_command`) and when it wants to be woken (`poll_timeout`). The
-//! host feeds it from sockets and timers, a simulation feeds the same machine from a seed.
+//! Nothing here waits, reads a clock, draws a random number or does I/O. A machine takes an event and its moment (`handle_*`),
+//! gives the commands that follow (`next_command`), and says when it wants to be woken (`poll_timeout`). The host feeds it
+//! from sockets and timers. A simulation feeds the same machine from a seed.
 //!
 //! - [`calls`]: every rpc-call of a shard of users, from its arrival to its one answer.
 //! - [`cluster`]: what the replicas tell each other of their sockets.

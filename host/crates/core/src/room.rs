@@ -1,4 +1,4 @@
-//! The names of Socket.IO rooms.
+//! Builds the names of Socket.IO rooms.
 //!
 //! A user id may come from a token and contain anything, so `:` and `%` in it are escaped (`%3A`, `%25`). An ordinary
 //! id gives the name that the seed and its Node replicas use. The last component stays as it is: nothing follows it,

@@ -1,4 +1,4 @@
-//! Moments and spans as the machines see them: given from outside, never read from a clock.
+//! Moments and spans. The host passes them to the machines, which never read a clock.
 
 use std::ops::Add;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Open calls by something they have in common, oldest call first.
+//! Finds open calls by something that they share, oldest call first.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;

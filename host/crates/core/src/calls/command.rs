@@ -1,4 +1,4 @@
-//! What a switchboard wants done. The host carries commands out in the order given, outside the switchboard's lock.
+//! The commands of the call machine. The host carries them out in the order given, outside the lock of the machine.
 
 use std::sync::Arc;
 use std::time::Duration;

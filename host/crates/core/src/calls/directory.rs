@@ -1,4 +1,4 @@
-//! Which sockets are connected, what they registered, and what a candidate is told by.
+//! Knows which sockets are connected, which methods they registered, and what a policy is told of each candidate.
 //!
 //! One entry per socket holds all its methods, so that a socket is either there with all of them or gone with all.
 

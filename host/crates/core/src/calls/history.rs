@@ -1,4 +1,4 @@
-//! What is remembered of daemons that left: why, how often, and how long their absences lasted.
+//! Remembers how daemons left each room: why, how often, and how long each absence lasted.
 //!
 //! Bounded in three ways: so many rooms (the one untouched longest is forgotten first), so many departures and absences
 //! of each, and one hour.

@@ -1,4 +1,4 @@
-//! The call machine of one shard of users: every rpc-call from its arrival to its one answer.
+//! The call machine of one shard of users: it takes every rpc-call from its arrival to its one answer.
 //!
 //! ```text
 //! handle_call ─ candidates ─ AskTarget ─ picked ─ Emit ─ result ───────────────────────── Result
@@ -13,38 +13,36 @@
 //!                                └─ 0, or over ────────────────────────────────────────── Unavailable
 //! ```
 //!
-//! The host calls a `handle_*` under a lock, drains [`CallMachine::next_command`], unlocks and carries the commands
-//! out. Policies are asked outside the lock, and anything may happen meanwhile. So each question has a number
-//! ([`crate::ids::AskId`]): an answer to any but the last one of a call is dropped, and a pick that has left since is
-//! asked about again, [`TARGET_ASKS_MAX`] times in a row at most before the native rule picks among those who are
-//! there.
+//! The host calls a `handle_*` under a lock, drains [`CallMachine::next_command`], unlocks, and carries the commands out. It asks
+//! policies outside the lock, and anything may happen meanwhile. So each question has a number ([`crate::ids::AskId`]), and
+//! only an answer to the last question of a call counts. If a picked socket has left, `target` is asked again. After
+//! [`TARGET_ASKS_MAX`] times in a row the native rule picks among the sockets that are there.
 //!
-//! The sockets are those of all replicas of a cluster as far as the host knows them. A replica that falls silent takes
-//! its sockets out of the directory, but proves nothing of them: calls in flight to them stay in doubt until there is
-//! news of the socket (it is proven gone, or has the method again), its answer, or the deadline. While the link to the
-//! other replicas is down, sockets of this one are offered alone.
+//! The machine knows the sockets of all replicas, as far as the host does. A silent replica takes its sockets out of the
+//! directory, but its silence proves nothing: calls in flight to them stay in doubt. The doubt ends with news of the socket (it
+//! is proven gone, or has the method again), with its answer, or at the deadline. While the link to the other replicas is
+//! down, only sockets of this replica are offered.
 //!
-//! Every handler first does what was due at `now`, so a machine that is woken late behaves as one that was woken in
-//! time. A `now` before an earlier one counts as that one: threads that read the clock before they took the lock may
-//! come out of order.
+//! Every handler first does what was due at `now`, so a machine that is woken late behaves as if it had been woken in time. A
+//! `now` that is before an earlier one counts as the earlier one: threads may read the clock before they take the lock.
 //!
 //! # Invariants
 //!
-//! - **one-answer**: every call that was taken on ends with exactly one `Answer`, or one `Forget` if its caller left.
-//! - **in-time**: no call is open after its deadline, which is its timeout after its arrival and, once it is sent, its timeout
-//!   after that; no policy moves it.
-//! - **sent-once**: a request is emitted at most once, whatever becomes of its target.
-//! - **no-invented-success**: a `Result` is answered only with what a daemon answered to that call's request, or handed in
-//!   for it: one of the same user, of a request that was sent to a daemon that may.
-//! - **positive-evidence**: `TargetDisconnected` is answered only when the target has left the method's room, or its
-//!   replica fell silent, or it came back without the request, after that was sent, and `presence` gave the call up. Proof that a target is gone is
-//!   never taken back by less.
-//! - **unreachable-is-said**: `Unreachable` is answered only while the link to the other replicas is down, to a call
-//!   that nobody on this one could take, or after the host said that the call's answer is lost.
-//! - **no-waiting-while-served**: no call waits for a method that somebody has registered, unless only at replicas that
-//!   shut down.
-//! - **one-timer**: every open call has exactly one timer; a settled call has no timer, question or entry anywhere.
-//! - **in-flight**: a socket's calls in flight are those emitted to it and not ended, whether it is still there or not.
+//! - **one-answer**: every call that was taken on ends with exactly one `Answer`, or with one `Forget` if its caller left.
+//! - **in-time**: no call is open after its deadline: its timeout after it arrived or, once it is sent, its timeout after
+//!   that. No policy moves the deadline.
+//! - **sent-once**: a request is emitted at most once, whatever happens to its target.
+//! - **no-invented-success**: a `Result` is what a daemon answered to the request of that call, or what a daemon of the same user
+//!   handed in for a request that was sent as resumable.
+//! - **positive-evidence**: `TargetDisconnected` is answered only after the request was sent, `presence` gave the call up, and the
+//!   target left the method's room, or its replica fell silent, or it came back without the request. Weaker news never
+//!   takes back the proof that a target is gone.
+//! - **unreachable-is-said**: `Unreachable` is answered only to a call that no socket of this replica could take while the link
+//!   is down, or after the host said that the answer is lost.
+//! - **no-waiting-while-served**: no call waits for a method that some socket has registered, unless all such sockets are at
+//!   replicas that shut down.
+//! - **one-timer**: every open call has exactly one timer. A settled call has no timer, question or entry anywhere.
+//! - **in-flight**: a socket's calls in flight are those that were emitted to it and have not ended, even if the socket left.
 //! - **nothing-left**: when the last call ended and the last socket left, only the bounded history remains.
 
 mod call_events;
@@ -99,7 +97,7 @@ pub struct CallMachine<R> {
     commands: VecDeque<CallCommand<R>>,
 }
 
-/// How much a switchboard holds, for gauges and for the proof that nothing is left behind.
+/// How much a call machine holds, for gauges and for the proof that nothing is left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CallLoad {
     /// Connected sockets, of all replicas.
@@ -123,7 +121,7 @@ pub struct CallLoad {
 }
 
 impl<R> CallMachine<R> {
-    /// A switchboard without sockets and calls.
+    /// A call machine without sockets and calls.
     pub fn new(settings: CallSettings) -> CallMachine<R> {
         CallMachine {
             settings,

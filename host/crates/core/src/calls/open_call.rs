@@ -1,4 +1,4 @@
-//! What is kept of a call while it is open, and the stage that it has reached.
+//! The state of a call while it is open, and the stage that it has reached.
 
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
-//! The bounds of a switchboard. Each is a bound on memory or work that a client could otherwise drive.
+//! The bounds of a call machine. Each limits memory or work that a client could otherwise demand without end.
 
 /// What one [`super::machine::CallMachine`] holds at most. Zero is a bound like any other: nothing of that kind is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallSettings {
-    /// Calls that are not answered yet, in this switchboard. Default 10,000.
+    /// Calls that are not answered yet, in this call machine. Default 10,000.
     pub calls_max: usize,
     /// Calls of one user that are not answered yet. Default 1,000.
     pub calls_per_user_max: usize,

@@ -1,4 +1,4 @@
-//! Which rooms were warned about within the last minute.
+//! Warns about each room at most once a minute.
 
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What this replica's own sockets have registered, and its changes for the other replicas.
+//! Tracks what this replica's own sockets registered, and numbers the changes for the other replicas.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ struct OwnSocket {
 }
 
 impl Announcer {
-    /// A roster without sockets.
+    /// A announcer without sockets.
     pub fn new() -> Announcer {
         Announcer::default()
     }
@@ -110,58 +110,58 @@ mod tests {
 
     const ONE: SocketId = SocketId(1);
 
-    fn join(roster: &mut Announcer, user: &str, method: &str, millis: u64) -> Option<NumberedChange> {
-        roster.join(ONE, user.into(), true, method.into(), Time::from_millis(millis))
+    fn join(announcer: &mut Announcer, user: &str, method: &str, millis: u64) -> Option<NumberedChange> {
+        announcer.join(ONE, user.into(), true, method.into(), Time::from_millis(millis))
     }
 
     #[test]
     fn changes_are_numbered_without_holes() {
-        let mut roster = Announcer::new();
-        assert_eq!((roster.seq(), roster.gone(ONE, Departure::Closed)), (0, None));
+        let mut announcer = Announcer::new();
+        assert_eq!((announcer.seq(), announcer.gone(ONE, Departure::Closed)), (0, None));
         let joined = |method: &str| SocketChange::Joined {
             socket: ONE,
             user: "u".into(),
             resumable: true,
             method: method.into(),
         };
-        assert_eq!(join(&mut roster, "u", "a", 1), Some(NumberedChange { seq: 1, change: joined("a") }));
-        assert_eq!(join(&mut roster, "u", "a", 2), None);
-        assert_eq!(join(&mut roster, "u", "b", 3), Some(NumberedChange { seq: 2, change: joined("b") }));
-        assert_eq!(roster.leave(ONE, &"c".into()), None);
+        assert_eq!(join(&mut announcer, "u", "a", 1), Some(NumberedChange { seq: 1, change: joined("a") }));
+        assert_eq!(join(&mut announcer, "u", "a", 2), None);
+        assert_eq!(join(&mut announcer, "u", "b", 3), Some(NumberedChange { seq: 2, change: joined("b") }));
+        assert_eq!(announcer.leave(ONE, &"c".into()), None);
         let left = SocketChange::Left { socket: ONE, method: "a".into() };
-        assert_eq!(roster.leave(ONE, &"a".into()), Some(NumberedChange { seq: 3, change: left }));
+        assert_eq!(announcer.leave(ONE, &"a".into()), Some(NumberedChange { seq: 3, change: left }));
         let gone = SocketChange::Gone { socket: ONE, cause: Departure::Closed };
-        assert_eq!(roster.gone(ONE, Departure::Closed), Some(NumberedChange { seq: 4, change: gone }));
-        assert_eq!((roster.seq(), roster.sockets(), roster.gone(ONE, Departure::Closed)), (4, 0, None));
+        assert_eq!(announcer.gone(ONE, Departure::Closed), Some(NumberedChange { seq: 4, change: gone }));
+        assert_eq!((announcer.seq(), announcer.sockets(), announcer.gone(ONE, Departure::Closed)), (4, 0, None));
     }
 
     #[test]
     fn a_socket_without_methods_is_not_announced() {
-        let mut roster = Announcer::new();
-        join(&mut roster, "u", "a", 1);
-        assert!(roster.leave(ONE, &"a".into()).is_some());
-        assert_eq!(roster.snapshot(Time::ZERO), Snapshot { seq: 2, sockets: Vec::new() });
-        assert_eq!((roster.leave(ONE, &"a".into()), roster.gone(ONE, Departure::Closed)), (None, None));
+        let mut announcer = Announcer::new();
+        join(&mut announcer, "u", "a", 1);
+        assert!(announcer.leave(ONE, &"a".into()).is_some());
+        assert_eq!(announcer.snapshot(Time::ZERO), Snapshot { seq: 2, sockets: Vec::new() });
+        assert_eq!((announcer.leave(ONE, &"a".into()), announcer.gone(ONE, Departure::Closed)), (None, None));
     }
 
     #[test]
     fn a_snapshot_tells_ages() {
-        let mut roster = Announcer::new();
-        join(&mut roster, "u", "b", 100);
-        join(&mut roster, "u", "a", 400);
-        join(&mut roster, "u", "b", 500);
+        let mut announcer = Announcer::new();
+        join(&mut announcer, "u", "b", 100);
+        join(&mut announcer, "u", "a", 400);
+        join(&mut announcer, "u", "b", 500);
         let methods = vec![("a".into(), Duration::from_millis(600)), ("b".into(), Duration::from_millis(900))];
         let announced = AnnouncedSocket { socket: ONE, user: "u".into(), resumable: true, methods };
-        let snapshot = roster.snapshot(Time::from_millis(1_000));
+        let snapshot = announcer.snapshot(Time::from_millis(1_000));
         assert_eq!(snapshot, Snapshot { seq: 2, sockets: vec![announced] });
     }
 
     #[test]
     fn another_user_begins_anew() {
-        let mut roster = Announcer::new();
-        join(&mut roster, "u", "a", 1);
-        assert!(join(&mut roster, "v", "a", 2).is_some());
-        let sockets = roster.snapshot(Time::from_millis(2)).sockets;
+        let mut announcer = Announcer::new();
+        join(&mut announcer, "u", "a", 1);
+        assert!(join(&mut announcer, "v", "a", 2).is_some());
+        let sockets = announcer.snapshot(Time::from_millis(2)).sockets;
         assert_eq!((sockets.len(), &*sockets[0].user, sockets[0].methods.len()), (1, "v", 1));
     }
 }

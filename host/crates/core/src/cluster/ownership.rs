@@ -1,4 +1,4 @@
-//! Keeps what all peers have in common: which of them owns each socket, and the commands that wait to be carried out.
+//! What the peers share: the owner of each socket, the bounds, and the commands that wait to be carried out.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

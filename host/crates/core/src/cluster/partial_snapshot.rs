@@ -1,4 +1,4 @@
-//! A peer's snapshot on the way.
+//! Collects the parts of a peer's snapshot until the last one arrives.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

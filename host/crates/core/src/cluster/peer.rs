@@ -1,4 +1,4 @@
-//! One peer: what it announced, how far it is known, and its snapshot on the way.
+//! Tracks one peer: what it announced, and whether this replica has missed a change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

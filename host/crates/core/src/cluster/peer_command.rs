@@ -1,4 +1,4 @@
-//! What a book wants done, and its bounds.
+//! The commands and the bounds of the directory of peers.
 
 use std::sync::Arc;
 use std::time::Duration;

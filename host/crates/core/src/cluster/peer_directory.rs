@@ -1,4 +1,5 @@
-//! What the other replicas (peers) announced of their sockets: the other end of their [`super::announcer::Announcer`]s.
+//! Keeps what the other replicas (peers) announced of their sockets: the other end of their
+//! [`Announcer`](super::announcer::Announcer)s.
 //!
 //! ```text
 //! seen, of an unknown peer ────────────── AskSnapshot ─ parts ─ in step ─ changes in sequence ─ applied
@@ -7,17 +8,17 @@
 //!                                              └── seen ─ silent ─┘
 //! ```
 //!
-//! A peer is to send its changes, its snapshots and the numbers in its heartbeats in one order; some of them may be
-//! lost. Which peers live is not for the book to know: the host says so by `handle_seen` and `handle_lost`, and has to
-//! watch every peer that it brought anything from. Only `handle_seen` makes a silent peer count again.
+//! A peer sends its changes, its snapshots and the numbers in its heartbeats in one order. Some of them may be lost. The host
+//! decides which peers are alive and says so by `handle_seen` and `handle_lost`, so it has to watch every peer that it passed
+//! anything on from. Only `handle_seen` makes a silent peer count again.
 //!
 //! # Invariants
 //!
-//! - **announced**: the book holds no socket and no method that its owner did not announce.
-//! - **one stream**: for each socket, the commands are `Connect`, then `Register` and `Unregister`, then one `Gone`. If
-//!   that one is by [`Departure::ReplicaSilent`], it is followed either by one more `Gone` with what became of the
-//!   socket, or by a new `Connect`; by neither only while its owner is silent.
-//! - **in step**: when nothing has been lost for a while, the book holds what its peers' rosters hold.
+//! - **announced**: the directory holds no socket and no method that its owner did not announce.
+//! - **one stream**: for each socket, the commands are `Connect`, then `Register` and `Unregister`, then one `Gone`. If the cause
+//!   of that `Gone` is [`Departure::ReplicaSilent`], either one more `Gone` follows, with what became of the socket, or a
+//!   new `Connect`. Neither follows while the owner stays silent.
+//! - **in step**: when nothing has been lost for a while, the directory holds what its peers announced.
 //! - **own numbers**: no two peers have the same replica number, and none has 0.
 
 use std::collections::BTreeMap;
@@ -42,7 +43,7 @@ pub struct PeerDirectory<P> {
 }
 
 impl<P: Clone + Ord> PeerDirectory<P> {
-    /// A book without peers.
+    /// A directory without peers.
     pub fn new(settings: PeerSettings) -> PeerDirectory<P> {
         PeerDirectory {
             now: Time::ZERO,

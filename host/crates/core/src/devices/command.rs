@@ -1,4 +1,4 @@
-//! What the machine of device sessions wants done. The host carries commands out in the order given, outside its lock.
+//! The commands of the device sessions. The host carries them out in the order given, outside the lock of the machine.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the machine decided: one line in the log, one count, one decision record each.
+//! Reports of decisions: the host writes each to the log, counts it and records it.
 
 use std::sync::Arc;
 

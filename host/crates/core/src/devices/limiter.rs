@@ -1,4 +1,4 @@
-//! The flap limiter: how often somebody may try to register, looked at before anything else.
+//! The flap limiter: it limits how often somebody may try to register, before anything else is checked.
 //!
 //! It counts by what a register says of itself, which anybody can say. So there are two counts for each key. Registers that
 //! prove a token fill the one: a device that flaps gets a cooldown, whatever it brings. All others fill the other: too

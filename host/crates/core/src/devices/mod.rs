@@ -1,4 +1,4 @@
-//! Device sessions: which of a device's sockets is the one that counts, across the cluster and through any storm.
+//! Decides which of a device's sockets holds its session, across the cluster and through any storm of reconnects.
 //!
 //! - [`sessions`]: the machine of one replica for all its devices. It names its invariants.
 //! - [`limiter`]: how often somebody may try to register, by name, before anything of it is looked at.

@@ -1,4 +1,5 @@
-//! What the cluster's store holds of a device, and how it changes: who holds the session, what happened to it lately.
+//! The record of a device in the cluster's store: who holds its session, what happened to it lately, and the changes of
+//! both.
 //!
 //! A record is changed only by compare-and-set on its epoch, and each change gives it a greater one. The next epoch is one
 //! more, or the writer's clock (milliseconds since the Unix epoch) if that is more. So epochs grow even across a store

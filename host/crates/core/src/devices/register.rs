@@ -1,4 +1,4 @@
-//! What a socket brings to register with, how that was found to be, and what the host answers to the machine's questions.
+//! What a socket brings to register, and what the host answers to the machine's questions.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The machine of one replica for all its devices: which socket holds a device's session.
+//! Decides which socket holds each device's session: the machine of one replica for all its devices.
 //!
 //! ```text
 //! register ─ flap limiter ─ token ─ reconnect throttle ─ queue of the device ─ Read
@@ -10,32 +10,33 @@
 //!      └─ the store is away ─ decided by what is known here, and compared with the record when it is back
 //! ```
 //!
-//! Each decision is one compare-and-set of the device's record, a refusal too: it holds for the very holder that it was
-//! made about. Registers of one device on one replica are decided one at a time. Between them comes the *reconciliation* of a device:
-//! its record is read and brought in line with what is true here (its holder went, registers again, gives no heartbeat, or was
-//! accepted while the store was away), and its holder in line with the record (another one has the session).
+//! Each decision is one compare-and-set of the device's record, even a refusal: it holds for exactly the holder that it was
+//! made about. A replica decides the registers of one device one at a time. Between them it *reconciles* the device. It reads
+//! the record and brings it in line with what is true here: the holder left, registered again, gives no heartbeat, or was
+//! accepted while the store was away. It also brings the holder in line with the record: another socket has the session.
 //!
 //! The host calls a `handle_*` under a lock, drains [`DeviceSessions::next_command`], unlocks and carries the commands out. Every
-//! handler first does what was due at its moment. Whether there is a cluster makes no difference: without one the host
-//! answers `Read` and `Swap` from a map of its own.
+//! handler first does what was due at its moment. The machine does not know whether there is a cluster: without one, the
+//! host answers `Read` and `Swap` from a map of its own.
 //!
 //! # Invariants
 //!
-//! - **one-holder**: at most one socket of a device is authoritative, cluster-wide: the one that the record names. A
-//!   replica takes a socket for the holder only after it won the compare-and-set that says so, and closes a holder in favour of
-//!   another only after that one's was won; while the store is away it takes none beside one that it knows of.
-//! - **not-stranded**: a device with a socket that is registered or registers is not left without a holder once things are
-//!   quiet; no newcomer is refused in favour of a socket that is proven gone, whatever a policy says.
+//! - **one-holder**: at most one socket of a device is authoritative in the whole cluster: the one that the record names. A
+//!   replica takes a socket for the holder only after it won the compare-and-set that says so. It closes a holder in favour of
+//!   another socket only after that one's compare-and-set was won. While the store is away, it takes no second holder beside
+//!   one that it knows of.
+//! - **not-stranded**: once things are quiet, a device with a socket that is registered or registers has a holder. No newcomer
+//!   is refused in favour of a socket that is proven gone, whatever a policy says.
 //! - **refusal-is-harmless**: a refusal changes nothing of the holder.
-//! - **no-false-offline**: a device is said to be offline only while its record names nobody, or its holder gives no
-//!   heartbeat; the end of a socket that was refused or evicted arms nothing.
-//! - **debounced**: of a device that nobody holds that is said no sooner than the debounce after the last one that held it went. Whoever
-//!   comes back and goes again, at whatever replica, has it anew.
+//! - **no-false-offline**: a device is reported offline only while its record names nobody, or its holder gives no heartbeat.
+//!   The end of a socket that was refused or evicted starts no debounce.
+//! - **debounced**: a device that nobody holds is reported offline no sooner than the debounce after its last holder left. A
+//!   socket that comes back and leaves again, at any replica, starts the debounce anew.
 //! - **epoch-grows**: every change of a record gives it a greater epoch.
-//! - **order-of-gates**: flap limiter, token, reconnect throttle, settle, evict. What one refuses the next never sees.
-//! - **every-register-answered**: each register gets exactly one `Registered`, `Throttled` or `AuthError`, unless its socket
-//!   is gone. One that comes while the same socket's last is being decided is that same one.
-//! - **nothing-left**: with the last socket gone and the store there, only entries of the limiters remain, which are bounded
+//! - **order-of-gates**: flap limiter, token, reconnect throttle, settle, evict. What one gate refuses, the next never sees.
+//! - **every-register-answered**: each register gets exactly one `Registered`, `Throttled` or `AuthError`, unless its socket left.
+//!   A register that comes while the same socket's last one is being decided counts as that one.
+//! - **nothing-left**: when the last socket left and the store is there, only entries of the limiters remain. They are bounded
 //!   and expire.
 
 mod admission;

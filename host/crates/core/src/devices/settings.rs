@@ -1,4 +1,5 @@
-//! The settings of device sessions. Defaults are the seed's (eviction-storm), except where it had no bound.
+//! The settings of device sessions. The defaults are those of the seed (eviction-storm); bounds that the seed lacked
+//! are added.
 
 use crate::decisions::rules::SETTLE_MS;
 

@@ -1,4 +1,4 @@
-//! The reconnect throttle: how often a device that is who it says may reconnect.
+//! The reconnect throttle: it limits how often a device that proved its identity may reconnect.
 //!
 //! Only what passed is counted: a device that comes too often is told to wait, longer each time, and whatever it does
 //! meanwhile it passes again when its window has room and its wait is over.

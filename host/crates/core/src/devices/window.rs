@@ -1,4 +1,4 @@
-//! A sliding window: the moments of the last so many happenings. Whoever counts them bounds them.
+//! Counts what happened within a sliding window. The caller bounds how much it counts.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Which bucket a unit is in.
+//! Computes the bucket of a unit.
 
 use sha2::{Digest as _, Sha256};
 

@@ -1,5 +1,6 @@
-//! All experiments of a cluster: one value, which changes as a whole and gets a greater version with each change. Whoever keeps
-//! it changes it by compare-and-set on the version, so every replica sees the same changes in the same order.
+//! Creates, changes and ends the experiments of a cluster. All experiments are one value, and each change gives a value
+//! with a greater version. Whoever stores the value changes it by compare-and-set on the version, so every replica sees
+//! the same changes in the same order.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;

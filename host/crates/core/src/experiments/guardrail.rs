@@ -1,5 +1,5 @@
-//! Guardrails: limits for what a treatment may do to its units. They are one-sided and looked at all the time, not only when
-//! a horizon is over: crossing one ends the experiment at once.
+//! Guardrails limit what a treatment may do to its units. They are one-sided and are checked all the time: a treatment
+//! that crosses one ends the experiment at once, before any horizon is over.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! Experiments: several rules in one slot at once, each for its share of the units, and what that did to them.
+//! Compares several rules in one slot: each decides for its share of the units, and the outcomes of the units are
+//! counted.
 //!
 //! A *unit* is a device (`settle`) or a user (`target`, `grace`, `presence`); it has one *arm*, by its [`bucket()`]. The first
 //! arm is the *control*, the others are *treatments*. A unit is *exposed* by its first decision in the slot while the

@@ -1,5 +1,5 @@
-//! The trial of a device: that it was exposed to an experiment, and what became of it. Part of its record, so that it changes
-//! in the same compare-and-set as what it counts.
+//! Counts what becomes of a device after its exposure to an experiment. The trial is part of the device's record, so it
+//! changes in the same compare-and-set as what it counts.
 //!
 //! It counts from the exposure until the horizon is over, and never changes after that; a span that lasts is counted up to
 //! now, or the end of the horizon. What is counted ([`Outcomes`]):

@@ -1,5 +1,5 @@
-//! What all replicas share about one slot, and how it changes. Nothing here is done to it in place: each change gives the next
-//! version, which stands if nobody else was faster.
+//! The document that all replicas share about one slot, and its changes. A change never edits a document in place: it
+//! gives the next version, which stands if no other replica wrote first.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

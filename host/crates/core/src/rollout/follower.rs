@@ -1,4 +1,4 @@
-//! One replica's part in the rollouts of one slot.
+//! Takes one replica's part in the rollouts of one slot: it remembers what the replica serves, prepared and reported.
 
 mod steps;
 

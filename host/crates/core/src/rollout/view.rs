@@ -1,4 +1,4 @@
-//! What a replica is shown: the document, who lives, what they report.
+//! What a replica sees when it decides its next step: the document, the live replicas, and their reports.
 
 use std::collections::{BTreeMap, BTreeSet};
 

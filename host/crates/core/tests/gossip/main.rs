@@ -1,7 +1,7 @@
 //! A seeded simulation of replicas that tell each other, over a bad network, what their sockets registered. Messages
 //! are late and get lost, one by one or for a stretch of time; replicas die, hang and come back. After every step each
-//! book's invariants must hold, and whenever the network has been quiet for a while, every book must hold what the
-//! rosters hold.
+//! directory's invariants must hold, and whenever the network has been quiet for a while, every directory must hold what the
+//! announcers hold.
 //!
 //! `SEED=123 cargo test -p pointwork-core --test gossip` runs one seed, `SEEDS=50000` so many. A failure
 //! prints the seed and the shortest schedule that fails.
@@ -90,7 +90,7 @@ impl World {
         }
     }
 
-    /// Lets the network be quiet, and then compares every book with the rosters.
+    /// Lets the network be quiet, and then compares every directory with the announcers.
     fn settle(&mut self) {
         self.is_lossy = false;
         for replica in self.replicas.values_mut() {
@@ -102,8 +102,9 @@ impl World {
         }
         for (name, replica) in &self.replicas {
             let others = self.replicas.iter().filter(|(other, _)| *other != name);
-            let rosters: Vec<(Name, &Announcer)> = others.map(|(other, replica)| (*other, &replica.roster)).collect();
-            replica.check_in_step(&rosters, self.now);
+            let announcers: Vec<(Name, &Announcer)> =
+                others.map(|(other, replica)| (*other, &replica.announcer)).collect();
+            replica.check_in_step(&announcers, self.now);
         }
     }
 
@@ -165,20 +166,20 @@ impl World {
         let method: Arc<str> = self.random.pick(&["m", "n", "o", "p"]).into();
         let now = self.now;
         self.announced.entry((name, socket, user.clone(), method.clone())).or_insert(now);
-        let numbered = self.replica(name).roster.join(socket, user, true, method, now);
+        let numbered = self.replica(name).announcer.join(socket, user, true, method, now);
         self.announce(name, numbered);
     }
 
     fn leave(&mut self, name: Name) {
         let Some((socket, _)) = self.any_socket(name) else { return };
         let method: Arc<str> = self.random.pick(&["m", "n", "o", "p"]).into();
-        let numbered = self.replica(name).roster.leave(socket, &method);
+        let numbered = self.replica(name).announcer.leave(socket, &method);
         self.announce(name, numbered);
     }
 
     fn close(&mut self, name: Name) {
         let Some((socket, _)) = self.any_socket(name) else { return };
-        let numbered = self.replica(name).roster.gone(socket, Departure::Closed);
+        let numbered = self.replica(name).announcer.gone(socket, Departure::Closed);
         self.announce(name, numbered);
     }
 
@@ -234,7 +235,7 @@ impl World {
             return self.replica(name).hear(from, message, now);
         }
         self.count("asked");
-        for part in self.replica(name).roster.snapshot(now).into_parts(200) {
+        for part in self.replica(name).announcer.snapshot(now).into_parts(200) {
             self.send(name, from, Message::Part(part));
         }
         Vec::new()
@@ -250,7 +251,7 @@ impl World {
                 _ => {}
             }
             let Some(replica) = self.replicas.get_mut(&name) else { continue };
-            replica.mirror.hear(&command, &replica.book, &self.announced, self.now);
+            replica.mirror.hear(&command, &replica.directory, &self.announced, self.now);
         }
         self.replica(name).check();
     }
@@ -276,11 +277,11 @@ impl World {
     /// A socket of a replica that is not hung.
     fn any_socket(&mut self, name: Name) -> Option<(SocketId, Arc<str>)> {
         let now = self.now;
-        if self.is_hung(name) || self.replica(name).roster.sockets() == 0 {
+        if self.is_hung(name) || self.replica(name).announcer.sockets() == 0 {
             return None;
         }
         let replica = self.replica(name);
-        let mut sockets = replica.roster.snapshot(now).sockets;
+        let mut sockets = replica.announcer.snapshot(now).sockets;
         let index = self.random.below(sockets.len() as u64) as usize;
         let announced = sockets.swap_remove(index);
         Some((announced.socket, announced.user))
@@ -288,7 +289,7 @@ impl World {
 }
 
 #[test]
-fn books_agree_with_rosters_whatever_the_network_does() {
+fn directories_agree_with_announcers_whatever_the_network_does() {
     let seeds = seeded::seeds(SEEDS);
     let rounds = vec(seeded::steps(0..=STEPS_MAX), 1..=ROUNDS_MAX);
     let seen: RefCell<BTreeMap<&str, usize>> = RefCell::default();

@@ -1,4 +1,4 @@
-//! What somebody knows who hears nothing but a book's commands, and whether they make sense.
+//! Follows the commands of a directory of peers, and checks that they make sense.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,15 +22,17 @@ impl Mirror {
     pub(crate) fn hear(
         &mut self,
         command: &PeerCommand<Name>,
-        book: &PeerDirectory<Name>,
+        directory: &PeerDirectory<Name>,
         announced: &Announcements,
         now: Time,
     ) {
         match command {
-            PeerCommand::AskSnapshot { peer } => assert!(book.replica(peer).is_some(), "only known peers are asked"),
+            PeerCommand::AskSnapshot { peer } => {
+                assert!(directory.replica(peer).is_some(), "only known peers are asked")
+            }
             PeerCommand::Connect { socket, user, replica, .. } => {
-                let peer = *book.owner(*socket).expect("a socket that connects has an owner");
-                assert_eq!(book.replica(&peer), Some(*replica));
+                let peer = *directory.owner(*socket).expect("a socket that connects has an owner");
+                assert_eq!(directory.replica(&peer), Some(*replica));
                 let before = self.silent.remove(socket);
                 assert!(before.is_none_or(|(_, known)| known == *user), "one stream: another user without a Gone");
                 let before = self.sockets.insert(*socket, (peer, user.clone(), BTreeSet::new()));
@@ -52,16 +54,16 @@ impl Mirror {
         }
     }
 
-    pub(crate) fn check(&self, book: &PeerDirectory<Name>, silent: &BTreeSet<Name>) {
-        assert_eq!(self.sockets.len(), book.sockets());
+    pub(crate) fn check(&self, directory: &PeerDirectory<Name>, silent: &BTreeSet<Name>) {
+        assert_eq!(self.sockets.len(), directory.sockets());
         for (socket, (peer, _, methods)) in &self.sockets {
             assert!(!methods.is_empty(), "a socket is announced by its methods");
-            assert_eq!(book.owner(*socket), Some(peer));
+            assert_eq!(directory.owner(*socket), Some(peer));
             assert!(!silent.contains(peer), "nothing is held of a silent peer");
         }
         for (peer, _) in self.silent.values() {
-            assert!(silent.contains(peer) || book.unsynced() > 0, "nothing is left behind of a peer that is back");
-            assert!(book.replica(peer).is_some(), "nothing is left behind of a peer that is lost");
+            assert!(silent.contains(peer) || directory.unsynced() > 0, "nothing is left behind of a peer that is back");
+            assert!(directory.replica(peer).is_some(), "nothing is left behind of a peer that is lost");
         }
     }
 

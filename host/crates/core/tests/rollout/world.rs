@@ -1,4 +1,4 @@
-//! Replicas, the store, the network, operators.
+//! The world of the simulation: replicas, the store, the network between them, and operators.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

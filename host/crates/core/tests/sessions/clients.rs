@@ -1,4 +1,4 @@
-//! The sockets of the simulation, and which of them replicas believe in.
+//! The sockets of the simulation, and the holders that replicas believe in.
 
 use std::sync::Arc;
 

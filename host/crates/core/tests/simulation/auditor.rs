@@ -1,4 +1,4 @@
-//! The invariants of the switchboard's documentation, checked after every step from nothing but what went in and what
+//! The invariants of the call machine's documentation, checked after every step from nothing but what went in and what
 //! came out. It predicts nothing and shares nothing with the model.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -100,7 +100,7 @@ impl Auditor {
         input: &Input,
         returned: &Returned,
         told: &[CallCommand<u64>],
-        board: &CallMachine<u64>,
+        machine: &CallMachine<u64>,
         now: Time,
     ) {
         match (input, returned) {
@@ -148,7 +148,7 @@ impl Auditor {
             }
             _ => {}
         }
-        self.check(board, now);
+        self.check(machine, now);
     }
 
     fn hear(&mut self, command: &CallCommand<u64>, now: Time) {
@@ -246,21 +246,21 @@ impl Auditor {
         assert!(!self.known(call).has_ended, "one-answer: {call:?} had ended");
     }
 
-    fn check(&self, board: &CallMachine<u64>, now: Time) {
+    fn check(&self, machine: &CallMachine<u64>, now: Time) {
         let open: Vec<&Known> = self.calls.values().filter(|known| !known.has_ended).collect();
         for known in &open {
-            assert!(known.deadline > now || known.deadline == now && board.poll_timeout() == Some(now), "in-time");
+            assert!(known.deadline > now || known.deadline == now && machine.poll_timeout() == Some(now), "in-time");
         }
-        let load = board.load();
+        let load = machine.load();
         assert_eq!((load.calls, load.timers), (open.len(), open.len()), "one-timer");
         let flying: Vec<SocketId> = open.iter().filter_map(|known| known.at).collect();
         assert_eq!(load.in_flight, flying.len(), "in-flight");
         // Of those that left, too: nobody loses track of the calls that are in flight to them.
         for socket in self.users.keys().chain(&flying) {
             let expected = flying.iter().filter(|target| *target == socket).count();
-            assert_eq!(board.in_flight(*socket), expected, "in-flight");
+            assert_eq!(machine.in_flight(*socket), expected, "in-flight");
         }
-        let can_wait = |known: &&&Known| known.emitted.is_none() && !board.directory().is_served(&known.room);
+        let can_wait = |known: &&&Known| known.emitted.is_none() && !machine.directory().is_served(&known.room);
         assert!(load.waiting <= open.iter().filter(can_wait).count(), "no-waiting-while-served");
         let callers: BTreeSet<SocketId> = open.iter().map(|known| known.caller).collect();
         let users: BTreeSet<&str> = open.iter().map(|known| &*known.room.user).collect();
@@ -270,7 +270,7 @@ impl Auditor {
         assert_eq!(load.rooms, rooms.len());
         if self.users.is_empty() {
             let left = CallLoad { remembered_rooms: load.remembered_rooms, ..CallLoad::default() };
-            assert_eq!((load, board.poll_timeout()), (left, None), "nothing-left");
+            assert_eq!((load, machine.poll_timeout()), (left, None), "nothing-left");
         }
     }
 

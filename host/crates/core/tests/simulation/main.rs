@@ -1,4 +1,4 @@
-//! A seeded simulation of the switchboard: sockets come and go, verdicts come late, twice, in another order or never,
+//! A seeded simulation of the call machine: sockets come and go, verdicts come late, twice, in another order or never,
 //! time jumps; other replicas fall silent, come back or are lost, and the link to them goes down. After every step the
 //! machine must have said exactly what the reference model says, and every invariant must hold.
 //!
@@ -441,23 +441,23 @@ fn a_burst_on_one_socket_ends_as_its_order_says() {
 /// Settled calls leave no memory behind: the same load a thousand times over needs what it needed once.
 #[test]
 fn settled_calls_leave_nothing() {
-    let mut board: CallMachine<u64> = CallMachine::new(CallSettings::default());
+    let mut machine: CallMachine<u64> = CallMachine::new(CallSettings::default());
     let (daemon, caller) = (SocketId(1), SocketId(2));
     let mut now = Time::ZERO;
     for socket in [daemon, caller] {
-        board.handle_connect(socket, "a".into(), 0, Traits::default(), now);
+        machine.handle_connect(socket, "a".into(), 0, Traits::default(), now);
     }
-    board.handle_register(daemon, "m".into(), now).unwrap();
-    let idle = board.load();
+    machine.handle_register(daemon, "m".into(), now).unwrap();
+    let idle = machine.load();
     for round in 0..1_000 {
         now = now + Duration::from_millis(1);
         let timeout = Duration::from_secs(30);
-        let returned = Input::Call(caller, "m".into(), 0, timeout).give(&mut board, now);
+        let returned = Input::Call(caller, "m".into(), 0, timeout).give(&mut machine, now);
         let Returned::Called(Ok(call)) = returned else { panic!("a call: {returned:?}") };
-        board.handle_choice(call, AskId(1), Choice::Pick(0), now);
-        assert_eq!(board.in_flight(daemon), 1);
-        board.handle_result(call, round, now);
-        assert_eq!(std::iter::from_fn(|| board.next_command()).count(), 3);
-        assert_eq!((board.load(), board.poll_timeout()), (idle, None));
+        machine.handle_choice(call, AskId(1), Choice::Pick(0), now);
+        assert_eq!(machine.in_flight(daemon), 1);
+        machine.handle_result(call, round, now);
+        assert_eq!(std::iter::from_fn(|| machine.next_command()).count(), 3);
+        assert_eq!((machine.load(), machine.poll_timeout()), (idle, None));
     }
 }

@@ -1,4 +1,4 @@
-//! The reference model: what a switchboard is meant to do, over plain lists that are searched from end to end. It keeps no index and
+//! The reference model: what a call machine is meant to do, over plain lists that are searched from end to end. It keeps no index and
 //! no timer: counts and moments are worked out whenever they are wanted. It predicts every command.
 
 mod calls;

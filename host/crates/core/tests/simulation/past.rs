@@ -1,4 +1,4 @@
-//! The model's history of absences: the whole log, read anew for every question.
+//! The model of the history of absences: it keeps the whole log and reads it anew for every question.
 
 use std::sync::Arc;
 

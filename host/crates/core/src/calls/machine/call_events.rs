@@ -1,4 +1,4 @@
-//! The events of a call: it arrives, its questions are answered, its target answers.
+//! Handles the events of a call: it arrives, its questions are answered, its target answers.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The events of a socket: it comes, registers, leaves, is heard of again; and of the link to those of other replicas.
+//! Handles the events of sockets (they connect, register, leave, come back) and of the link to the other replicas.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

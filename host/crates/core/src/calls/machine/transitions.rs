@@ -1,4 +1,4 @@
-//! The steps of a call from one stage to the next. All of them happen at `self.now`.
+//! Moves a call from one stage to the next. Every step happens at `self.now`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The gates up to a device's queue: flap limiter, token, reconnect throttle.
+//! Admits a register to its device's queue: flap limiter, then token, then reconnect throttle.
 
 use std::sync::Arc;
 use std::time::Duration;

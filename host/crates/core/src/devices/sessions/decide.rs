@@ -1,4 +1,4 @@
-//! What becomes of a register whose turn it is: who holds the session, and whether the newcomer gets it.
+//! Decides a register whose turn it is: who holds the session, and whether the newcomer gets it.
 
 use std::sync::Arc;
 

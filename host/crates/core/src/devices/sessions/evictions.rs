@@ -1,4 +1,4 @@
-//! Evictions: of a holder here, for one here or at another replica; and of one at another replica, until that has confirmed it.
+//! Evicts holders: a holder of this replica at once, and a holder of another replica until that replica confirms it.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! The work on a device, one thing at a time: what comes next, what its answers lead to, what happens when they do not come.
+//! Runs the work of each device, one job at a time: begins the next job, handles its answers, and gives up when they
+//! are late.
 
 use std::sync::Arc;
 use std::time::Duration;

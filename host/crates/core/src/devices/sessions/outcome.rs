@@ -1,4 +1,4 @@
-//! How a register ends: the session is its, or it is refused.
+//! Ends a register: the newcomer gets the session, or is refused.
 
 use std::sync::Arc;
 

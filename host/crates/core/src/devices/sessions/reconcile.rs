@@ -1,4 +1,4 @@
-//! the reconciliation of a device: its record and its holder here are brought in line.
+//! Reconciles a device: its record in the store and its holder on this replica are made to agree.
 
 use std::sync::Arc;
 use std::time::Duration;

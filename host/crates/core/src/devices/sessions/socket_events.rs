@@ -1,4 +1,4 @@
-//! The events of a socket, apart from its registers: it opens, gives signs of life, closes.
+//! Handles the events of a socket other than registers: it opens, gives signs of life, closes.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is kept of a socket, of a device, and of the work on a device that is under way.
+//! The state of a socket, of a device, and of the job that is under way for a device.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;

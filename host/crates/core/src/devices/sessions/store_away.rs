@@ -1,4 +1,4 @@
-//! While the store is away, and when it is back.
+//! Decides while the store is away, and compares devices with their records when it is back.
 //!
 //! Holders stay. A newcomer of a device that has a holder here is decided by `settle` with what is known here; any other that
 //! proved its token is accepted for the time being. The store is tried again now and then; when it answers, the devices

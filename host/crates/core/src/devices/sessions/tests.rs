@@ -1,5 +1,5 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-//! One replica, step by step. Races, faults and storms are the simulation's (`tests/sessions`).
+//! Tests one replica, step by step. Races, faults and storms are in the simulation (`tests/sessions`).
 
 mod other_replicas;
 mod registers;

@@ -1,4 +1,5 @@
-//! Decides the next step of a replica: fill an emptied store, bring the quarantine, end or prepare a push, follow the pointer.
+//! Decides the next step of a replica: fill an emptied store, apply the quarantine, prepare or end a push, follow the
+//! pointer.
 
 use super::{Follower, Postponed, RETRY_MS, RolloutStep};
 use crate::rollout::document::{Digest, Document, PendingPush, Uid};

@@ -16,7 +16,7 @@ pub(super) const CALLER: SocketId = SocketId(9);
 
 pub(super) type Told = CallCommand<&'static str>;
 
-/// A switchboard at a moment, with a caller connected.
+/// A call machine at a moment, with a caller connected.
 pub(super) struct Harness {
     pub(super) machine: CallMachine<&'static str>,
     pub(super) now: Time,
