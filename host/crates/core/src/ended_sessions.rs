@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_before_the_end_does_not_count() {
+    fn ignores_signs_of_life_from_before_the_end() {
         let mut ended = EndedSessions::new();
         let one = session("u", "s");
         assert!(ended.admits(&one, 0));
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_end_stands_in_whatever_order_they_come() {
+    fn keeps_the_latest_end_in_any_order() {
         let mut ended = EndedSessions::new();
         let one = session("u", "s");
         for time_ms in [NOW_MS - 50, NOW_MS, NOW_MS - 20] {
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_goes_when_nothing_older_would_be_believed() {
+    fn forgets_an_end_when_nothing_older_would_be_believed() {
         let mut ended = EndedSessions::new();
         ended.end(session("u", "old"), NOW_MS - END_KEPT_MS - 1, NOW_MS);
         assert_eq!(ended.all().count(), 0);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn one_user_keeps_no_more_than_its_own() {
+    fn limits_the_ends_of_one_user() {
         let mut ended = EndedSessions::new();
         for id in 0..ENDS_PER_USER_MAX + 5 {
             ended.end(session("u", &id.to_string()), NOW_MS, NOW_MS);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_goes_when_there_are_too_many() {
+    fn forgets_the_oldest_end_when_there_are_too_many() {
         let mut ended = EndedSessions::new();
         for user in 0..=ENDS_MAX as u64 {
             ended.end(session(&user.to_string(), "s"), NOW_MS + user, NOW_MS);

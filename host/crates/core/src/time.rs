@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_agree() {
+    fn converts_between_units() {
         assert_eq!(Time::from_millis(3), Time::from_micros(3_000));
         assert_eq!(Time::from_millis(3).as_micros(), 3_000);
         assert_eq!(Time::ZERO + Duration::from_secs(1), Time::from_millis(1_000));

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_room_untouched_longest_goes_first() {
+    fn forgets_the_room_that_was_untouched_longest() {
         let mut history = History::new(2);
         history.departed(&room("a"), Departure::Closed, true, at(1));
         history.departed(&room("b"), Departure::Closed, true, at(2));

@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn once_a_minute_per_room() {
+    fn warns_once_a_minute_per_room() {
         let mut warnings = Warnings::default();
         assert!(warnings.is_due(&room("a"), Time::from_millis(0)));
         assert!(!warnings.is_due(&room("a"), Time::from_millis(59_999)));
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn bounded_and_forgotten() {
+    fn bounds_and_forgets_warned_rooms() {
         let mut warnings = Warnings::default();
         for method in 0..ROOMS_MAX {
             assert!(warnings.is_due(&room(&method.to_string()), Time::ZERO));

@@ -129,7 +129,7 @@ fn a_new_peer_is_asked_and_then_followed() {
 }
 
 #[test]
-fn a_change_of_an_unknown_peer_is_nobodys() {
+fn drops_a_change_of_an_unknown_peer() {
     let mut harness = Harness::new();
     let joined = harness.join(1, "a");
     harness.change(joined);
@@ -141,7 +141,7 @@ fn a_change_of_an_unknown_peer_is_nobodys() {
 }
 
 #[test]
-fn who_does_not_answer_is_asked_again() {
+fn asks_a_peer_again_that_does_not_answer() {
     let mut harness = Harness::new();
     harness.seen();
     assert_eq!((harness.told(), harness.directory.poll_timeout()), (vec![ASK], Some(Time::from_millis(500))));
@@ -158,7 +158,7 @@ fn who_does_not_answer_is_asked_again() {
 }
 
 #[test]
-fn a_hole_is_filled_by_a_snapshot_that_touches_only_what_changed() {
+fn fills_a_gap_by_a_snapshot_and_touches_only_what_changed() {
     let mut harness = Harness::in_step();
     let second = harness.join(2, "a");
     harness.change(second);
@@ -187,7 +187,7 @@ fn a_hole_is_filled_by_a_snapshot_that_touches_only_what_changed() {
 }
 
 #[test]
-fn another_number_in_a_heartbeat_is_a_hole() {
+fn takes_another_number_in_a_heartbeat_for_a_gap() {
     let mut harness = Harness::in_step();
     harness.join(2, "a");
     harness.seen();
@@ -312,7 +312,7 @@ fn a_silent_peer_that_comes_back_tells_what_it_still_has() {
 }
 
 #[test]
-fn a_socket_at_another_peer_is_nobody_elses() {
+fn refuses_a_socket_that_another_peer_owns() {
     let mut harness = Harness::in_step();
     harness.directory.handle_seen(&"q", 0, harness.now);
     let empty = Snapshot { seq: 0, sockets: Vec::new() }.into_parts(1).remove(0);
@@ -359,7 +359,7 @@ fn numbers_are_small_and_used_again() {
 }
 
 #[test]
-fn what_is_over_a_bound_is_counted_and_sync_goes_on() {
+fn counts_what_exceeds_a_bound_and_stays_in_step() {
     let mut harness = Harness::with(PeerSettings {
         sockets_per_peer_max: 2,
         methods_per_socket_max: 2,

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn who_proves_a_token_is_cooled_down_but_never_quarantined() {
+    fn cools_down_a_key_that_proves_a_token_but_never_quarantines_it() {
         let mut limiter = limiter();
         let mut now = Time::ZERO;
         for _ in 0..10 {
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_proved_nothing_make_room() {
+    fn forgets_keys_first_that_proved_nothing() {
         let mut limiter = Limiter::new(LimiterSettings { keys_max: 2, ..LimiterSettings::default() });
         limiter.admit(&key(), Time::ZERO);
         limiter.prove(&key(), Time::ZERO);

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sixth_waits_longer_each_time_until_the_window_has_room() {
+    fn backs_off_longer_each_time_until_the_window_has_room() {
         let mut throttle = throttle();
         for _ in 0..5 {
             assert_eq!(at(&mut throttle, WARM_MS), Ok(()));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_to_be_forgotten_makes_room() {
+    fn forgets_the_first_device_when_there_are_too_many() {
         let mut throttle = Throttle::new(ThrottleSettings { devices_max: 2, ..ThrottleSettings::default() });
         for device in ["a", "b", "c"] {
             assert_eq!(throttle.admit(&device.into(), LoadBand::Calm, Time::ZERO), Ok(()));

@@ -68,7 +68,7 @@ fn of_two_treatments_the_first_keeps_its_keys_whatever_the_last_gets() {
 }
 
 #[test]
-fn one_that_does_not_fit_is_not_created() {
+fn rejects_an_experiment_that_is_not_sound() {
     let create = |change: fn(&mut Experiment)| {
         let mut wrong = experiment("new", &[5_000, 5_000]);
         change(&mut wrong);
@@ -108,7 +108,7 @@ fn one_runs_in_a_slot_and_names_are_not_used_twice() {
 }
 
 #[test]
-fn the_oldest_that_is_over_makes_room() {
+fn drops_the_oldest_experiment_that_is_over() {
     let mut all = Experiments::default();
     for number in 0..EXPERIMENTS_MAX {
         let name = format!("e{number}");
@@ -122,7 +122,7 @@ fn the_oldest_that_is_over_makes_room() {
 }
 
 #[test]
-fn the_last_promoted_one_of_a_slot_makes_no_room() {
+fn keeps_the_last_promoted_experiment_of_a_slot() {
     let mut all = Experiments::default();
     for number in 0..EXPERIMENTS_MAX {
         let name = format!("e{number}");
@@ -153,7 +153,7 @@ fn a_promotion_that_came_to_nothing_is_taken_back() {
 }
 
 #[test]
-fn it_is_paused_resumed_and_ended_once() {
+fn pauses_resumes_and_ends_an_experiment_once() {
     let one = one();
     let paused = one.pause("e").unwrap();
     assert_eq!((&paused.list[0].status, paused.version), (&ExperimentStatus::Paused, 2));

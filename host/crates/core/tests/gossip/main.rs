@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pointwork_core::decision::Departure;
+use pointwork_core::decisions::Departure;
 use pointwork_core::{Announcer, NumberedChange, PeerCommand, SnapshotPart, SocketId, Time};
 use proptest::collection::vec;
 

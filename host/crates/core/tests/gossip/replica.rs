@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use pointwork_core::decision::Departure;
+use pointwork_core::decisions::Departure;
 use pointwork_core::{Announcer, PeerCommand, PeerDirectory, PeerSettings, SocketId, Time};
 
 use crate::mirror::{Entry, Mirror};

@@ -81,7 +81,7 @@ fn the_invariants_hold_whatever_happens() {
 }
 
 #[test]
-fn what_is_broken_on_purpose_is_found() {
+fn finds_each_mutation() {
     for mutation in [Mutation::NothingCompared, Mutation::PeersForgotten, Mutation::EveryoneElsePrepared] {
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| {}));

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pointwork_core::device::{
+use pointwork_core::devices::{
     AuthError, CloseReason, DeviceCommand, DeviceRecord, DeviceStatus, LocalHolder, SessionEvent, SessionOutcome,
     SessionReason, ThrottleReason,
 };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pointwork_core::SocketId;
-use pointwork_core::device::{Credentials, LimiterKey, LocalHolder, Registration};
+use pointwork_core::devices::{Credentials, LimiterKey, LocalHolder, Registration};
 
 /// What a socket brings to register with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

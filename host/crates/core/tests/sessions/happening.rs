@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use pointwork_core::SocketId;
-use pointwork_core::decision::{Departure, SettleVerdict};
-use pointwork_core::device::{DeviceRecord, OpId, OwnerAnswer, RegisterId, StoreAway, SwapResult};
-use pointwork_core::experiment::Exposure;
+use pointwork_core::decisions::{Departure, SettleVerdict};
+use pointwork_core::devices::{DeviceRecord, OpId, OwnerAnswer, RegisterId, StoreAway, SwapResult};
+use pointwork_core::experiments::Exposure;
 
 use crate::clients::Brings;
 

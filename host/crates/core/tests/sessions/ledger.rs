@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pointwork_core::device::{DeviceRecord, Status};
-use pointwork_core::experiment::{Arm, Experiment, Guardrails, Module, Outcomes, Slot, Trial};
+use pointwork_core::devices::{DeviceRecord, Status};
+use pointwork_core::experiments::{Arm, Experiment, Guardrails, Module, Outcomes, Slot, Trial};
 
 /// When a horizon is over for all: a write that was decided within it may come so much later.
 const LATE_MS: u64 = 12_000;
@@ -21,7 +21,7 @@ pub(crate) fn experiment() -> Experiment {
         salt: "s".to_owned(),
         arms: vec![arm("control"), arm("treatment")],
         weights: vec![5_000, 5_000],
-        status: pointwork_core::experiment::Status::Running,
+        status: pointwork_core::experiments::Status::Running,
         shadow_only: false,
         horizon_ms: 20_000,
         window_ms: 2_500,

@@ -137,7 +137,7 @@ fn found(mutation: Mutation) -> (u64, String) {
 
 #[test]
 #[allow(clippy::print_stdout)]
-fn each_mutation_is_found() {
+fn finds_each_mutation() {
     let mutations: [(Mutation, &[&str]); 5] = [
         (Mutation::SwapWithoutEpoch, &["epoch-grows", "one-holder"]),
         (Mutation::EvictBeforeWon, &["one-holder"]),

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pointwork_core::decision::Departure;
-use pointwork_core::device::{DeviceLoad, DeviceSettings, DeviceStatus};
+use pointwork_core::decisions::Departure;
+use pointwork_core::devices::{DeviceLoad, DeviceSettings, DeviceStatus};
 
 use proptest::collection::vec;
 use proptest::option::weighted;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pointwork_core::device::{DeviceRecord, SwapResult};
+use pointwork_core::devices::{DeviceRecord, SwapResult};
 
 #[derive(Default)]
 pub(crate) struct Store {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use pointwork_core::SocketId;
-use pointwork_core::decision::Departure;
-use pointwork_core::device::{DeviceRecord, DeviceSettings, DeviceStatus, LimiterKey};
-use pointwork_core::rules::SETTLE_MS;
+use pointwork_core::decisions::Departure;
+use pointwork_core::decisions::rules::SETTLE_MS;
+use pointwork_core::devices::{DeviceRecord, DeviceSettings, DeviceStatus, LimiterKey};
 
 use crate::clients::Brings;
 use crate::happening::Happening;

@@ -8,12 +8,12 @@ mod happenings;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use pointwork_core::decision::{Departure, Liveness, SettleVerdict};
-use pointwork_core::device::{
+use pointwork_core::decisions::{Departure, Incumbent, Liveness, SettleVerdict};
+use pointwork_core::devices::{
     CloseReason, DeviceCommand, DeviceRecord, DeviceSessions, DeviceSettings, DeviceStatus, Moment, OpId, OwnerAnswer,
     Proof, RegisterId, StoreAway, SwapResult,
 };
-use pointwork_core::experiment::{Experiment, Exposure, Trial};
+use pointwork_core::experiments::{Experiment, Exposure, Trial};
 use pointwork_core::{SocketId, Time, rules};
 
 use crate::auditor::Auditor;
@@ -260,16 +260,7 @@ impl World {
             }
             DeviceCommand::AskSettle { device, op, window_ms, incumbent, trial, pinned, .. } => {
                 assert!(incumbent.liveness != Liveness::Gone, "not-stranded: asked about one that is gone");
-                let native = rules::settle(window_ms, &incumbent);
-                let is_any = self.faults.any_verdict && incumbent.liveness == Liveness::Alive;
-                let verdict = if is_any {
-                    let refuse_ms = self.random.pick(&[0, 1, 900]);
-                    let any =
-                        [SettleVerdict::Accept, SettleVerdict::Refuse(refuse_ms), SettleVerdict::Beside(1_500), native];
-                    self.random.pick(&any)
-                } else {
-                    native
-                };
+                let verdict = self.verdict(window_ms, &incumbent);
                 let exposure = self.exposure(index, &device, op, trial.as_deref(), pinned.as_deref());
                 if !self.is_unanswered() {
                     self.after(delay / 2, Happening::Verdict { replica: index, device, op, verdict, exposure });
@@ -297,6 +288,19 @@ impl World {
             | DeviceCommand::HeartbeatRefused { .. }
             | DeviceCommand::Status { .. }
             | DeviceCommand::Event(_) => {}
+        }
+    }
+
+    /// What the policy answers: the native rule, or anything.
+    fn verdict(&mut self, window_ms: u32, incumbent: &Incumbent) -> SettleVerdict {
+        let native = rules::settle(window_ms, incumbent);
+        let is_any = self.faults.any_verdict && incumbent.liveness == Liveness::Alive;
+        if is_any {
+            let refuse_ms = self.random.pick(&[0, 1, 900]);
+            let any = [SettleVerdict::Accept, SettleVerdict::Refuse(refuse_ms), SettleVerdict::Beside(1_500), native];
+            self.random.pick(&any)
+        } else {
+            native
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pointwork_core::decision::{Departure, Verdict};
+use pointwork_core::decisions::{Departure, Verdict};
 use pointwork_core::{Answer, CallCommand, CallId, CallLoad, CallMachine, RpcRoom, SocketId, Time};
 
 use crate::input::{Input, Returned};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pointwork_core::decision::{Choice, Departure, Traits, Verdict};
+use pointwork_core::decisions::{Choice, Departure, Traits, Verdict};
 use pointwork_core::{AskId, CallId, CallMachine, CallRefused, RegisterError, SocketId, Time};
 
 #[derive(Debug, Clone)]

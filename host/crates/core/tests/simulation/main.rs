@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pointwork_core::decision::{Choice, Departure, Traits, Verdict};
+use pointwork_core::decisions::{Choice, Departure, Traits, Verdict};
 use pointwork_core::{AskId, CallCommand, CallId, CallMachine, CallSettings, SocketId, Time};
 use proptest::collection::vec;
 use proptest::sample::select;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pointwork_core::decision::{self, Absence, Candidate, Choice, Departure, Traits, Verdict};
+use pointwork_core::decisions::{self, Absence, Candidate, Choice, Departure, Traits, Verdict};
 use pointwork_core::{Answer, AskId, CallCommand, CallId, CallRefused, CallSettings, RegisterError, SocketId, Time};
 
 use crate::input::{Input, Returned};
@@ -335,8 +335,8 @@ impl Model {
         }
     }
 
-    fn view(&self, call: &Call, attempt: u32) -> decision::Call {
-        decision::Call {
+    fn view(&self, call: &Call, attempt: u32) -> decisions::Call {
+        decisions::Call {
             method: call.room.1.clone(),
             params_bytes: call.bytes,
             waited_ms: millis(call.arrived, self.now),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pointwork_core::Time;
-use pointwork_core::decision::Departure;
+use pointwork_core::decisions::Departure;
 
 const HOUR_US: u64 = 3_600_000_000;
 

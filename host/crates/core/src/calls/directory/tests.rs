@@ -170,7 +170,7 @@ fn registering_again_keeps_the_first_registration() {
 }
 
 #[test]
-fn what_is_no_method_is_refused() {
+fn refuses_a_name_that_is_no_method() {
     let mut directory = directory_of(1);
     let longest: Arc<str> = "m".repeat(4_096).into();
     let too_long: Arc<str> = "m".repeat(4_097).into();
@@ -226,7 +226,7 @@ fn a_socket_that_is_not_there_has_nothing() {
 }
 
 #[test]
-fn users_do_not_meet() {
+fn keeps_users_apart() {
     let mut directory = directory_of(1);
     directory.connect(SocketId(2), "u:m".into(), 0, Traits::default(), at(0));
     directory.register(SocketId(1), "m:n".into(), Duration::ZERO, at(0)).unwrap();

@@ -135,7 +135,7 @@ fn a_wait_is_cut_to_the_deadline() {
 }
 
 #[test]
-fn a_registration_lets_waiting_calls_go_oldest_first() {
+fn resumes_waiting_calls_oldest_first_after_a_registration() {
     let mut harness = Harness::new();
     let (first, second, third) = (harness.call(), harness.call(), harness.call());
     let asks: Vec<AskId> = harness.told().iter().map(|_| AskId(1)).collect();

@@ -50,21 +50,7 @@ impl World {
             }
             Happening::AskOwner { .. } | Happening::OwnerSays { .. } => self.owner_happens(happening),
             Happening::Evict { from, device, epoch, uid, socket, after_ms } => {
-                let Some(index) = self.index_of(&uid) else { return };
-                if self.is_known_dead(index) {
-                    // The host that is to say it knows.
-                    let at = self.moment(from);
-                    return self.replicas[from].machine.handle_replica_gone(&uid, at);
-                }
-                if !self.replicas[index].is_alive {
-                    return;
-                }
-                let at = self.moment(index);
-                self.replicas[index].machine.handle_evict(&device, epoch, socket, after_ms, at);
-                if !self.is_lost() {
-                    let delay = self.delay();
-                    self.after(delay, Happening::EvictConfirmed { replica: from, device, epoch });
-                }
+                self.evict(from, device, epoch, &uid, socket, after_ms);
             }
             Happening::EvictConfirmed { replica, device, epoch } => {
                 let at = self.moment(replica);
@@ -82,6 +68,25 @@ impl World {
                 self.trouble_happens(happening);
             }
             Happening::Operate { device, operator } => self.operate(&device, operator),
+        }
+    }
+
+    /// A replica tells another one to evict its socket.
+    fn evict(&mut self, from: usize, device: Arc<str>, epoch: u64, uid: &str, socket: SocketId, after_ms: u32) {
+        let Some(index) = self.index_of(uid) else { return };
+        if self.is_known_dead(index) {
+            // The host that is to say it knows.
+            let at = self.moment(from);
+            return self.replicas[from].machine.handle_replica_gone(uid, at);
+        }
+        if !self.replicas[index].is_alive {
+            return;
+        }
+        let at = self.moment(index);
+        self.replicas[index].machine.handle_evict(&device, epoch, socket, after_ms, at);
+        if !self.is_lost() {
+            let delay = self.delay();
+            self.after(delay, Happening::EvictConfirmed { replica: from, device, epoch });
         }
     }
 

@@ -133,7 +133,7 @@ impl Model {
         let is_return = |entry: &Registered| entry.room == call.room && entry.number > *registrations;
         let past = self.log.past(&call.room, now);
         let input = self.view(&call, attempt);
-        let doubt = decision::Doubt {
+        let doubt = decisions::Doubt {
             cause: doubt.cause,
             since_ms: millis(doubt.since, now),
             sent_ms: millis(*sent, now),

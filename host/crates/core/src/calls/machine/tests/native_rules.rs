@@ -205,7 +205,7 @@ fn presence_of_a_silent_replica_is_watched_until_there_is_proof() {
 }
 
 #[test]
-fn finally_the_watch_ends_with_the_call() {
+fn asks_presence_no_more_after_the_call_ended() {
     let (mut harness, call) = sent();
     harness.machine.handle_result(call, "done", harness.now);
     harness.answered(call, Answer::Result("done"));

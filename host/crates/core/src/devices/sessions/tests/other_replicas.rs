@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn one_at_another_replica_is_asked_about_and_evicted() {
+fn asks_the_owner_about_a_holder_elsewhere_and_evicts_it() {
     let alive = OwnerAnswer::Alive { age_ms: 1_000, idle_ms: 5, heartbeat_ms: 5 };
     let mut replica = Replica::wide();
     replica.held_there();
@@ -96,7 +96,7 @@ fn while_the_store_is_away_newcomers_are_decided_here() {
 }
 
 #[test]
-fn a_newer_one_in_the_record_takes_the_session() {
+fn loses_the_session_to_a_newer_holder_in_the_record() {
     for (answer, is_kept) in [(OwnerAnswer::Silent, false), (OwnerAnswer::Gone, true)] {
         let mut replica = Replica::wide();
         replica.come(ONE, "d");

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_a_gate_refuses_the_next_never_sees() {
+fn asks_no_later_gate_after_a_refusal() {
     let mut replica = Replica::new(DeviceSettings::default());
     replica.is_store_stuck = true;
     replica.is_token_good = false;
@@ -58,7 +58,7 @@ fn a_register_on_the_same_socket_is_a_refresh() {
 }
 
 #[test]
-fn who_does_not_register_is_closed() {
+fn closes_a_socket_that_does_not_register() {
     let mut replica = Replica::wide();
     let at = replica.at();
     replica.sessions.handle_open(ONE, at).unwrap();
@@ -190,7 +190,7 @@ fn offline_after_the_debounce_if_nobody_came() {
 }
 
 #[test]
-fn beside_is_closed_later() {
+fn closes_the_former_holder_after_a_hand_over() {
     let mut replica = Replica::wide();
     replica.verdict = Some(SettleVerdict::Beside(2_000));
     replica.come(ONE, "d");
@@ -207,7 +207,7 @@ fn beside_is_closed_later() {
 }
 
 #[test]
-fn no_policy_holds_one_that_is_gone() {
+fn accepts_a_newcomer_when_the_holder_is_gone() {
     let mut replica = Replica::wide();
     replica.come(ONE, "d");
     replica.holds_settle = true;
@@ -221,7 +221,7 @@ fn no_policy_holds_one_that_is_gone() {
 }
 
 #[test]
-fn a_policy_that_does_not_answer_is_answered_for() {
+fn answers_by_the_native_rule_when_settle_does_not_answer() {
     let mut replica = Replica::wide();
     replica.come(ONE, "d");
     replica.holds_settle = true;
