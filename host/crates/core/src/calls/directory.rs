@@ -52,7 +52,7 @@ struct Member {
     recovered: bool,
 }
 
-/// What orders the members of a room: the moment of the registration, and then which became known first.
+/// Orders the members of a room by the moment of their registration, then by which became known first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     since: Origin,

@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::decisions::Departure;
 use crate::ids::SocketId;
 
-/// What a socket is reckoned to weigh in a part, in bytes, beside its names.
+/// The size of a socket in a part without its names, in bytes: an estimate.
 const SOCKET_BYTES: usize = 64;
-/// What a method is reckoned to weigh in a part, in bytes, beside its name.
+/// The size of a method in a part without its name, in bytes: an estimate.
 const METHOD_BYTES: usize = 16;
 
 /// A change with its number. A replica's changes are numbered from 1 without holes.

@@ -15,8 +15,7 @@ use crate::time::{Origin, Time};
 /// How often a peer is asked for a snapshot until it answers.
 pub const ASK_EVERY: Duration = Duration::from_millis(500);
 
-/// Why a socket is gone that its owner does not name any more: the message that said why is lost, and this is what is
-/// likeliest.
+/// The cause when a peer's snapshot lacks a socket: the message with the true cause was lost, and this one is the likeliest.
 const VANISHED: Departure = Departure::TransportLost;
 
 #[derive(Debug)]

@@ -129,7 +129,7 @@ impl DeviceSessions {
             entry.replaced.get_or_insert(rival);
         }
         if !is_queued {
-            // Should the record name it all the same, upkeep finds that.
+            // If the record names it all the same, reconciling finds that.
             entry.debounce(offline_at);
             return self.mark_unsure(device);
         }

@@ -13,7 +13,7 @@ use crate::devices::register::{AuthError, CloseReason, Moment, OwnerAnswer, Swap
 use crate::ids::SocketId;
 use crate::time::millis;
 
-/// When an upkeep is tried again under which the record changed every time.
+/// How soon reconciling is tried again after the record changed under every attempt.
 const RECONCILE_RETRY: Duration = Duration::from_millis(200);
 
 impl DeviceSessions {
@@ -207,7 +207,7 @@ impl DeviceSessions {
         (has_stray_swap || record.epoch < told, told)
     }
 
-    /// The compare-and-set of an upkeep is done.
+    /// The compare-and-set of a reconciliation has a result.
     pub(super) fn reconcile_swapped(
         &mut self,
         device: &Arc<str>,

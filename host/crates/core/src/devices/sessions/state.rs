@@ -43,7 +43,7 @@ pub(super) enum SocketStage {
     Beside {
         device: Arc<str>,
     },
-    /// It was told to close: whatever comes of it does not count.
+    /// It was told to close. Nothing that it sends counts any more.
     Ended,
 }
 
@@ -84,15 +84,15 @@ pub(super) struct PendingRegister {
     pub(super) arrived: Time,
     pub(super) claim: Claim,
     pub(super) attempts: u32,
-    /// Whom it would have replaced by a compare-and-set that is said to be lost.
+    /// The holder that it would have replaced, if the compare-and-set that is said to be lost was written all the same.
     pub(super) rival: Option<Holder>,
-    /// The greatest epoch in favour of which it was evicted before it was known to have been accepted.
+    /// It was evicted, before its acceptance was known here, in favour of a holding with this epoch; the greatest one.
     pub(super) evicted_by: u64,
     /// The arm that decided when `settle` was last asked.
     pub(super) exposure: Option<Box<Exposure>>,
 }
 
-/// A device that this replica has to do with.
+/// A device that has a holder, a register or a job at this replica, or is to be reported offline by it.
 #[derive(Debug, Default)]
 pub(super) struct DeviceState {
     pub(super) holder: Option<HeldSession>,
@@ -100,28 +100,28 @@ pub(super) struct DeviceState {
     pub(super) queue: VecDeque<PendingRegister>,
     pub(super) job: Option<Box<Job>>,
     pub(super) is_reconcile_wanted: bool,
-    /// What was done last was a register: upkeep comes first now.
+    /// The last job was a register, so reconciling comes first now.
     pub(super) is_reconciles_turn: bool,
     pub(super) retry_at: Option<Time>,
     pub(super) offline_at: Option<Time>,
     pub(super) is_offline_due: bool,
-    /// A replica that is known to be dead and that the record may name.
+    /// A dead replica that the record may still name.
     pub(super) orphan_of: Option<Arc<str>>,
     /// The last holder that ended here.
     pub(super) ended: Option<LocalEnd>,
-    /// The end of a holder elsewhere for which the debounce began anew here, when it was over for an earlier end.
+    /// The end of a holder at another replica that started the debounce here anew.
     pub(super) ended_since: Option<Ended>,
-    /// Whom a compare-and-set replaced that may or may not have been done: to be evicted when it is known to have been.
+    /// The holder that a compare-and-set with an unknown result replaced. It is evicted once the result is known to be a success.
     pub(super) replaced: Option<Holder>,
-    /// A compare-and-set may yet reach the store that nobody waits for: until the record has another epoch.
+    /// A compare-and-set that timed out may still reach the store, until the record has another epoch.
     pub(super) has_stray_swap: bool,
-    /// Sockets that held the session and are yet to be closed.
+    /// Sockets that held the session and are closed after a hand-over, each with its moment.
     pub(super) beside: Vec<(Time, SocketId)>,
-    /// The record as it was last read or written; while the store is away as it would be.
+    /// The record as it was last read or written. While the store is away: as it would be.
     pub(super) known: DeviceRecord,
-    /// The greatest epoch by which dashboards were told of it.
+    /// The greatest epoch of a status that dashboards were told.
     pub(super) status_epoch: u64,
-    /// What they were told last is what no record says yet.
+    /// Dashboards were told a status that no record has yet.
     pub(super) is_status_unsure: bool,
     /// Its timer.
     pub(super) wake: Option<Time>,

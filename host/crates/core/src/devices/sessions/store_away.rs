@@ -55,7 +55,7 @@ impl DeviceSessions {
         self.timers.insert((at, TimerOwner::Store));
     }
 
-    /// A device's upkeep is done, and the next one's may begin.
+    /// Reconciling a device is done, and the next device may begin.
     pub(super) fn end_reconcile(&mut self, device: &Arc<str>) {
         if self.store.reconciling.remove(device) && !self.store.unsure.is_empty() {
             self.timers.insert((self.now, TimerOwner::Store));
