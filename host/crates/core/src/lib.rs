@@ -1,50 +1,57 @@
-//! The pure machines of Pointwork: who registered what on which replica, what becomes of an
-//! rpc-call, and the native rules.
+//! The pure machines of Pointwork: they decide what happens to calls, devices, rollouts and experiments.
 //!
-//! Nothing here waits, reads a clock, draws a random number or does I/O. A machine takes an event and the moment it
-//! happened (`handle_*`), says what is to be done (`next_command`) and when it wants to be woken (`poll_timeout`). The
-//! host feeds it from sockets and timers, a simulation feeds the same machine from a seed.
+//! Nothing here waits, reads a clock, draws a random number or does I/O. A machine takes an event and its moment (`handle_*`),
+//! gives the commands that follow (`next_command`), and says when it wants to be woken (`poll_timeout`). The host feeds it
+//! from sockets and timers. A simulation feeds the same machine from a seed.
 //!
-//! - [`switchboard`]: every rpc-call of a shard of users, from its arrival to its one answer. It names its invariants.
-//! - [`directory`]: which socket registered which method, and the [`history`] of absences.
-//! - [`roster`]: what this replica's own sockets registered, for the others; [`book`]: what the others announced; and
-//!   the [`announcement`]s that go between them.
-//! - [`decision`]: what a policy is asked and what it answers, as in `wit/policy.wit`.
-//! - [`rules`]: the native defaults, which are the seeds' own rules.
-//! - [`device`]: which socket of a device holds its session.
-//! - [`experiment`]: two rules at once in one slot, which unit gets which, and what came of it.
+//! - [`calls`]: every rpc-call of a shard of users, from its arrival to its one answer.
+//! - [`cluster`]: what the replicas tell each other of their sockets.
+//! - [`devices`]: which socket of a device holds its session.
+//! - [`decisions`]: the four questions that policies answer, and the native rules.
+//! - [`experiments`]: two rules at once in one slot, which unit gets which, and what came of it.
 //! - [`rollout`]: how the replicas of a cluster come to serve one policy.
-//! - [`room`]: the names of Socket.IO rooms. [`time`]: the moments that machines are given.
+//! - [`ended_sessions`]: which sessions of users ended, so that late signs of life do not count.
+//! - [`ids`], [`room`], [`time`]: names of sockets and calls, names of Socket.IO rooms, and moments.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::iter_over_hash_type)]
 
-pub mod announcement;
-pub mod book;
-pub mod call;
-pub mod command;
-pub mod decision;
-pub mod device;
-pub mod directory;
-pub mod experiment;
-pub mod fences;
-pub mod history;
+pub mod calls;
+pub mod cluster;
+pub mod decisions;
+pub mod devices;
+pub mod ended_sessions;
+pub mod experiments;
+pub mod ids;
 pub mod rollout;
 pub mod room;
-pub mod roster;
-pub mod rules;
-pub mod settings;
-pub mod switchboard;
 pub mod time;
 
-pub use announcement::{Announced, Change, Numbered, Part, Snapshot};
-pub use book::{Book, BookCommand, BookSettings};
-pub use call::{Answer, AskId, CallId, CallRefused, SocketId};
-pub use command::Command;
-pub use device::{DeviceCommand, DeviceSettings, Sessions};
-pub use directory::{Directory, Reach, RegisterError, RpcRoom};
-pub use fences::{Fences, Session};
-pub use roster::Roster;
-pub use settings::Settings;
-pub use switchboard::{Load, Switchboard};
+pub use calls::{
+    Answer, CallCommand, CallLoad, CallMachine, CallRefused, CallSettings, Directory, Reach, RegisterError,
+};
+pub use cluster::{
+    AnnouncedSocket, Announcer, NumberedChange, PeerCommand, PeerDirectory, PeerSettings, Snapshot, SnapshotPart,
+    SocketChange,
+};
+pub use devices::{DeviceCommand, DeviceSessions, DeviceSettings};
+pub use ended_sessions::{EndedSessions, UserSession};
+pub use ids::{AskId, CallId, SocketId};
+pub use room::RpcRoom;
 pub use time::Time;
+
+// Former names and paths, until the rest of the workspace has the new ones. The facades of the rooms have some, too.
+pub use calls as call;
+pub use calls as switchboard;
+pub use calls::{CallCommand as Command, CallLoad as Load, CallMachine as Switchboard, CallSettings as Settings};
+pub use cluster as announcement;
+pub use cluster::{
+    AnnouncedSocket as Announced, Announcer as Roster, NumberedChange as Numbered, PeerCommand as BookCommand,
+    PeerDirectory as Book, PeerSettings as BookSettings, SnapshotPart as Part, SocketChange as Change,
+};
+pub use decisions as decision;
+pub use decisions::rules;
+pub use devices as device;
+pub use devices::DeviceSessions as Sessions;
+pub use ended_sessions::{EndedSessions as Fences, UserSession as Session};
+pub use experiments as experiment;

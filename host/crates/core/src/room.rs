@@ -1,10 +1,20 @@
-//! The names of Socket.IO rooms.
+//! Builds the names of Socket.IO rooms.
 //!
 //! A user id may come from a token and contain anything, so `:` and `%` in it are escaped (`%3A`, `%25`). An ordinary
 //! id gives the name that the seed and its Node replicas use. The last component stays as it is: nothing follows it,
 //! so it can forge nothing. No two different (kind, user, tail) share a name.
 
 use std::borrow::Cow;
+use std::sync::Arc;
+
+/// A method of a user: what the room `rpc:U:METHOD` is on the wire ([`rpc`]).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RpcRoom {
+    /// The user.
+    pub user: Arc<str>,
+    /// The method.
+    pub method: Arc<str>,
+}
 
 /// The room of the sockets that registered a method of a user: `rpc:U:METHOD`.
 pub fn rpc(user: &str, method: &str) -> String {

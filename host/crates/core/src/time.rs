@@ -1,4 +1,4 @@
-//! Moments and spans as the machines see them: given from outside, never read from a clock.
+//! Moments and spans. The host passes them to the machines, which never read a clock.
 
 use std::ops::Add;
 use std::time::Duration;
@@ -77,12 +77,17 @@ pub fn span_us(span: Duration) -> u32 {
     u32::try_from(span.as_micros()).unwrap_or(SPAN_UNKNOWN)
 }
 
+/// So many milliseconds.
+pub(crate) const fn millis(ms: u32) -> Duration {
+    Duration::from_millis(ms as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn units_agree() {
+    fn converts_between_units() {
         assert_eq!(Time::from_millis(3), Time::from_micros(3_000));
         assert_eq!(Time::from_millis(3).as_micros(), 3_000);
         assert_eq!(Time::ZERO + Duration::from_secs(1), Time::from_millis(1_000));

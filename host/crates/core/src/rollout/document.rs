@@ -1,12 +1,16 @@
-//! What all replicas share about one slot, and how it changes. Nothing here is done to it in place: each change gives the next
-//! version, which stands if nobody else was faster.
+//! The document that all replicas share about one slot, and its changes. A change never edits a document in place: it
+//! gives the next version, which stands if no other replica wrote first.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use super::{Digest, Uid};
+/// A generation's digest, as hex digits.
+pub type Digest = Arc<str>;
+/// A replica's uid.
+pub type Uid = Arc<str>;
 
 /// How many former generations can be gone back to.
-pub const HISTORY_MAX: usize = 3;
+pub const FORMER_MAX: usize = 3;
 /// How many digests are in quarantine at once; with one more the oldest is forgotten.
 pub const QUARANTINED_MAX: usize = 16;
 
@@ -19,19 +23,19 @@ pub struct Document {
     pub current: Option<Digest>,
     /// Since when, in milliseconds since the Unix epoch by the store's clock; grows with each move of the pointer.
     pub since_ms: u64,
-    /// What served well before, newest first; at most [`HISTORY_MAX`].
+    /// What served well before, newest first; at most [`FORMER_MAX`].
     pub history: Vec<Option<Digest>>,
     /// What is being prepared.
-    pub pending: Option<Pending>,
+    pub pending: Option<PendingPush>,
     /// The last push that failed, until one goes well.
-    pub failed: Option<Failed>,
+    pub failed: Option<FailedPush>,
     /// What failed while it served, oldest first; nobody loads it.
-    pub quarantined: Vec<Quarantined>,
+    pub quarantined: Vec<QuarantinedDigest>,
 }
 
 /// A push under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pending {
+pub struct PendingPush {
     /// What is pushed.
     pub digest: Digest,
     /// When; names the push, for no two of a slot have the same.
@@ -42,7 +46,7 @@ pub struct Pending {
 
 /// A push that came to nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failed {
+pub struct FailedPush {
     /// What was pushed.
     pub digest: Digest,
     /// When it was pushed.
@@ -59,7 +63,7 @@ pub struct Failed {
 
 /// A generation that the breaker took back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Quarantined {
+pub struct QuarantinedDigest {
     /// Which.
     pub digest: Digest,
     /// Why.
@@ -75,10 +79,10 @@ pub struct Quarantined {
 pub enum PushRefused {
     /// Another one is under way.
     #[error("a push of {} is under way: it ends by itself, or by an undo", .0.digest)]
-    Pending(Pending),
+    Pending(PendingPush),
     /// It failed while it served.
     #[error("{} is in quarantine, by replica {}: {}; `retry` takes it out", .0.digest, .0.replica, .0.why)]
-    Quarantined(Quarantined),
+    Quarantined(QuarantinedDigest),
 }
 
 /// Why nothing is undone: nothing is pushed, and nothing served before.
@@ -114,7 +118,7 @@ impl Document {
         }
         let last_ms = self.failed.as_ref().map_or(0, |failed| failed.pushed_ms);
         let pushed_ms = now_ms.max(last_ms + 1).max(self.since_ms + 1);
-        let pending = Some(Pending { digest: digest.clone(), pushed_ms, force });
+        let pending = Some(PendingPush { digest: digest.clone(), pushed_ms, force });
         Ok(Some(Self { pending, ..self.next() }))
     }
 
@@ -160,7 +164,7 @@ impl Document {
         let mut history = self.history.clone();
         history.retain(|former| *former != self.current && *former != new);
         history.insert(0, self.current.clone());
-        history.truncate(HISTORY_MAX);
+        history.truncate(FORMER_MAX);
         let since_ms = self.later(now_ms);
         Self { current: new, since_ms, history, pending: None, failed: None, ..self.next() }
     }
@@ -176,8 +180,12 @@ impl Document {
     pub fn quarantine(&self, digest: &Digest, why: &str, replica: &Uid, now_ms: u64) -> Self {
         let mut changed = self.next();
         if changed.quarantine_of(digest).is_none() {
-            let quarantined =
-                Quarantined { digest: digest.clone(), why: why.to_owned(), replica: replica.clone(), at_ms: now_ms };
+            let quarantined = QuarantinedDigest {
+                digest: digest.clone(),
+                why: why.to_owned(),
+                replica: replica.clone(),
+                at_ms: now_ms,
+            };
             changed.quarantined.push(quarantined);
         }
         if changed.quarantined.len() > QUARANTINED_MAX {
@@ -201,7 +209,7 @@ impl Document {
 
     /// Why a digest is in quarantine, if it is.
     #[must_use]
-    pub fn quarantine_of(&self, digest: &str) -> Option<&Quarantined> {
+    pub fn quarantine_of(&self, digest: &str) -> Option<&QuarantinedDigest> {
         self.quarantined.iter().find(|quarantined| *quarantined.digest == *digest)
     }
 
@@ -235,7 +243,7 @@ impl Document {
     fn end_pending(&self, kind: &str, message: &str, replica: Option<&Uid>, now_ms: u64) -> Self {
         let mut ended = self.clone();
         if let Some(pending) = ended.pending.take() {
-            ended.failed = Some(Failed {
+            ended.failed = Some(FailedPush {
                 digest: pending.digest,
                 pushed_ms: pending.pushed_ms,
                 replica: replica.cloned(),

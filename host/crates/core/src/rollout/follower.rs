@@ -1,19 +1,19 @@
-//! One replica's part in the rollouts of one slot.
+//! Takes one replica's part in the rollouts of one slot: it remembers what the replica serves, prepared and reported.
+
+mod steps;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Digest, Document, Pending, Report, ReportError, Seen, Uid};
+use super::document::{Digest, Document, PendingPush, Uid};
+use super::view::{ReplicaReport, ReportError};
 
 /// After how long a generation that was to serve and could not be prepared is tried again, in milliseconds.
 const RETRY_MS: u64 = 10_000;
 /// After how long a module that could not be fetched is asked for again; doubled each time, up to [`RETRY_MS`].
 const POSTPONED_MS: u64 = 1_000;
-/// In so many milliseconds who follows the pointers has reported: they look once a second.
-const REPORTS_MS: u64 = 3_000;
-
 /// What is to be done next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum RolloutStep {
     /// Fetch and prepare it beside what serves; then [`Follower::prepared`] or [`Follower::refused`].
     Prepare(Digest),
     /// Switch to it: it is prepared.
@@ -58,7 +58,7 @@ pub struct Follower {
     /// The document that this replica was last in step with.
     known: Document,
     /// The push that was seen last.
-    push: Option<Pending>,
+    push: Option<PendingPush>,
     /// Since when it is under way, by a clock that may have been set back since it was made.
     push_since_ms: u64,
     /// Since when there is no document, as far as is known of all.
@@ -79,13 +79,6 @@ struct Postponed {
     error: ReportError,
     at_ms: u64,
     wait_ms: u64,
-}
-
-/// What a replica said of a push.
-enum Answer {
-    Prepared,
-    Failed(String, String),
-    Nothing,
 }
 
 impl Follower {
@@ -124,7 +117,7 @@ impl Follower {
         self.kept.insert(digest);
     }
 
-    /// [`Step::Prepare`] went well.
+    /// [`RolloutStep::Prepare`] went well.
     pub fn prepared(&mut self, digest: &Digest) {
         self.end_preparing(digest);
         self.prepared.insert(digest.clone());
@@ -132,7 +125,7 @@ impl Follower {
         self.postponed.remove(digest);
     }
 
-    /// [`Step::Prepare`] or [`Step::Switch`] did not go well; `kind` as the engine names it.
+    /// [`RolloutStep::Prepare`] or [`RolloutStep::Switch`] did not go well; `kind` as the engine names it.
     pub fn refused(&mut self, digest: &Digest, kind: &str, message: &str, now_ms: u64) {
         self.end_preparing(digest);
         self.prepared.remove(digest);
@@ -142,7 +135,7 @@ impl Follower {
         self.errors.insert(digest.clone(), OwnError { error, push, at_ms: now_ms });
     }
 
-    /// [`Step::Prepare`] came to nothing because the store did not give the module: it is asked for again a while later, in as many
+    /// [`RolloutStep::Prepare`] came to nothing because the store did not give the module: it is asked for again a while later, in as many
     /// milliseconds as the answer says. A push does not fail by it before its time is up.
     pub fn postponed(&mut self, digest: &Digest, kind: &str, message: &str, now_ms: u64) -> u64 {
         self.end_preparing(digest);
@@ -200,14 +193,14 @@ impl Follower {
 
     /// What the others are to know of this replica.
     #[must_use]
-    pub fn report(&self) -> Report {
+    pub fn report(&self) -> ReplicaReport {
         let prepared = self.push.as_ref().map(|push| &push.digest).filter(|digest| self.has_ready(digest));
         // One of a push is waited for.
         let error = self.errors.values().max_by_key(|own| own.push.is_some()).map(|own| &own.error);
         // What is pushed may come yet, and must not be taken for failed.
         let is_pushed = |digest: &Digest| self.push.as_ref().is_some_and(|push| push.digest == *digest);
         let late = self.postponed.values().map(|late| &late.error).find(|error| !is_pushed(&error.digest));
-        Report {
+        ReplicaReport {
             serving: self.serving.clone(),
             generation: self.generation,
             push: self.push.as_ref().map(|push| push.pushed_ms),
@@ -216,199 +209,15 @@ impl Follower {
         }
     }
 
-    /// The next step; `None`: nothing to do until something changes or time passes.
-    pub fn step(&mut self, seen: &Seen) -> Option<Step> {
-        let document = &seen.document;
-        self.see_push(document.pending.as_ref(), seen.now_ms);
-        if self.is_ahead(document) {
-            // The store forgot. What is there now is of somebody who knew less.
-            return self.restore(document);
-        }
-        let is_pointed = self.serving == document.current && !self.is_forgotten(seen);
-        self.is_in_step = is_pointed && document.version >= self.known.version;
-        self.was_in_step |= is_pointed && self.is_certain(seen);
-        if is_pointed {
-            self.known.clone_from(document);
-        }
-        self.forget_errors(document);
-        if let Some(current) = document.current.as_ref().filter(|_| is_pointed && !seen.is_current_stored)
-            && self.kept.contains(current)
-        {
-            // Once for what was seen; a look later it is there.
-            return Some(Step::Store(current.clone()));
-        }
-        self.quarantines(document, seen.now_ms)
-            .or_else(|| self.discard(document))
-            .or_else(|| self.roll(seen))
-            .or_else(|| self.follow(document, seen.now_ms))
-    }
-
-    fn see_push(&mut self, pending: Option<&Pending>, now_ms: u64) {
-        if self.push.as_ref() != pending {
-            self.push = pending.cloned();
-            self.push_since_ms = pending.map_or(0, |pending| pending.pushed_ms);
-        }
-        self.push_since_ms = self.push_since_ms.min(now_ms);
-    }
-
     fn end_preparing(&mut self, digest: &Digest) {
         if self.preparing.as_ref() == Some(digest) {
             self.preparing = None;
         }
     }
 
-    /// Whoever serves the newest fills the store again.
-    fn restore(&mut self, document: &Document) -> Option<Step> {
-        self.is_in_step = false;
-        let has = |digest: &Digest| self.kept.contains(digest);
-        let is_here = self.known.current.as_ref().is_none_or(has);
-        is_here.then(|| Step::Restore(self.known.restored(document, has)))
-    }
-
-    /// Brings the breaker's news to the document, and the document's quarantine to the engine.
-    fn quarantines(&mut self, document: &Document, now_ms: u64) -> Option<Step> {
-        self.tripped.retain(|digest, _| document.quarantine_of(digest).is_none());
-        if let Some((digest, why)) = self.tripped.first_key_value() {
-            return Some(Step::Write(document.quarantine(digest, why, &self.me, now_ms)));
-        }
-        let new = document.quarantined.iter().find(|known| !self.quarantined.contains(&known.digest));
-        if let Some(new) = new {
-            self.quarantined.insert(new.digest.clone());
-            self.prepared.remove(&new.digest);
-            return Some(Step::Quarantine(new.digest.clone(), new.why.clone()));
-        }
-        let freed = self.quarantined.iter().find(|digest| document.quarantine_of(digest).is_none()).cloned()?;
-        self.quarantined.remove(&freed);
-        Some(Step::Free(freed))
-    }
-
-    /// There is no document, but others serve something: they are about to write it.
-    fn is_forgotten(&self, seen: &Seen) -> bool {
-        let serves = |uid: &Uid| seen.reports.get(uid).is_some_and(|report| report.serving.is_some());
-        seen.document.version == 0 && seen.live.iter().any(|uid| *uid != self.me && serves(uid))
-    }
-
-    /// Whether nobody may know of more than this replica does. Without a document that is so once all that live have said that they
-    /// serve nothing, or had the time to: those do not report for whom the policy directory rules.
-    fn is_certain(&mut self, seen: &Seen) -> bool {
-        if !seen.is_complete || seen.document.version > 0 {
-            self.empty_since_ms = None;
-            return seen.is_complete;
-        }
-        let since_ms = self.empty_since_ms.map_or(seen.now_ms, |since_ms| since_ms.min(seen.now_ms));
-        self.empty_since_ms = Some(since_ms);
-        let has_reported = |uid: &Uid| *uid == self.me || seen.reports.contains_key(uid);
-        seen.live.iter().all(has_reported) || seen.now_ms - since_ms >= REPORTS_MS
-    }
-
-    fn discard(&mut self, document: &Document) -> Option<Step> {
-        let pending = document.pending.as_ref().map(|pending| &pending.digest);
-        let is_wanted = |digest: &Digest| pending == Some(digest) || document.current.as_ref() == Some(digest);
-        let unwanted = self.prepared.iter().find(|digest| !is_wanted(digest)).cloned()?;
-        self.prepared.remove(&unwanted);
-        Some(Step::Discard(unwanted))
-    }
-
-    /// A push under way: prepares it here, and ends it when all have answered or time is up.
-    fn roll(&mut self, seen: &Seen) -> Option<Step> {
-        let pending = seen.document.pending.as_ref()?;
-        if let Some(ended) = self.end_push(seen, pending) {
-            return Some(Step::Write(ended));
-        }
-        let is_answered = self.has_ready(&pending.digest) || self.failed_push(pending).is_some();
-        (!is_answered).then(|| self.prepare(&pending.digest, seen.now_ms)).flatten()
-    }
-
-    fn end_push(&self, seen: &Seen, pending: &Pending) -> Option<Document> {
-        let (document, now_ms) = (&seen.document, seen.now_ms);
-        let mut missing = Vec::new();
-        let mut failed = None;
-        let mut prepared = 0;
-        for uid in seen.live.iter().chain((!seen.live.contains(&self.me)).then_some(&self.me)) {
-            match self.answer(seen, pending, uid) {
-                Answer::Prepared => prepared += 1,
-                Answer::Failed(kind, message) => failed = failed.or(Some((uid, kind, message))),
-                Answer::Nothing => missing.push(&**uid),
-            }
-        }
-        let is_late = now_ms.saturating_sub(self.push_since_ms) > self.timeout_ms;
-        let have_all_answered = missing.is_empty() && seen.is_complete;
-        match failed {
-            Some((uid, kind, message)) if !pending.force || (have_all_answered && prepared == 0) => {
-                Some(document.fail(Some(uid), &kind, &message, now_ms))
-            }
-            _ if have_all_answered || (is_late && pending.force && prepared > 0) => Some(document.moved(now_ms)),
-            _ if is_late => {
-                let whom = if missing.is_empty() { "replicas not heard from yet".into() } else { missing.join(", ") };
-                let message = format!("no answer after {} ms from {whom}", self.timeout_ms);
-                let first = missing.first().map(|uid| Uid::from(*uid));
-                Some(document.fail(first.as_ref(), "timeout", &message, now_ms))
-            }
-            _ => None,
-        }
-    }
-
-    fn answer(&self, seen: &Seen, pending: &Pending, uid: &Uid) -> Answer {
-        if *uid == self.me {
-            return match self.failed_push(pending) {
-                _ if self.has_ready(&pending.digest) => Answer::Prepared,
-                Some(error) => Answer::Failed(error.kind.clone(), error.message.clone()),
-                None => Answer::Nothing,
-            };
-        }
-        match seen.reports.get(uid).filter(|report| report.push == Some(pending.pushed_ms)) {
-            Some(report) if report.prepared.as_ref() == Some(&pending.digest) => Answer::Prepared,
-            Some(Report { error: Some(error), .. }) if error.digest == pending.digest => {
-                Answer::Failed(error.kind.clone(), error.message.clone())
-            }
-            _ => Answer::Nothing,
-        }
-    }
-
-    fn follow(&mut self, document: &Document, now_ms: u64) -> Option<Step> {
-        if self.serving == document.current {
-            return None;
-        }
-        let Some(current) = &document.current else { return Some(Step::Unload) };
-        if self.prepared.remove(current) {
-            return Some(Step::Switch(current.clone()));
-        }
-        if self.errors.get(current).is_some_and(|own| now_ms < own.at_ms + RETRY_MS) {
-            return None;
-        }
-        self.prepare(current, now_ms)
-    }
-
-    fn prepare(&mut self, digest: &Digest, now_ms: u64) -> Option<Step> {
-        // A clock that was set back makes nobody wait longer.
-        let is_early = |late: &Postponed| now_ms >= late.at_ms && now_ms - late.at_ms < late.wait_ms;
-        if self.preparing.is_some() || self.postponed.get(digest).is_some_and(is_early) {
-            return None;
-        }
-        self.preparing = Some(digest.clone());
-        Some(Step::Prepare(digest.clone()))
-    }
-
     /// What serves is not ready for a push of the same: it serves because this replica is out of step, and is about to leave.
     fn has_ready(&self, digest: &Digest) -> bool {
         self.prepared.contains(digest)
-    }
-
-    fn failed_push(&self, pending: &Pending) -> Option<&ReportError> {
-        let own = self.errors.get(&pending.digest)?;
-        (own.push == Some(pending.pushed_ms)).then_some(&own.error)
-    }
-
-    /// An error of a former push is the document's to tell. One about a push that was not seen yet is of a former one.
-    fn forget_errors(&mut self, document: &Document) {
-        let (current, push) = (document.current.clone(), document.pending.as_ref().map(|pending| pending.pushed_ms));
-        let is_lagging = current != self.serving;
-        self.errors.retain(|digest, own| {
-            (is_lagging && current.as_ref() == Some(digest)) || (own.push.is_some() && own.push == push)
-        });
-        let pending = document.pending.as_ref().map(|pending| &pending.digest);
-        let is_wanted = |digest: &Digest| (is_lagging && current.as_ref() == Some(digest)) || pending == Some(digest);
-        self.postponed.retain(|digest, _| is_wanted(digest));
     }
 }
 

@@ -1,32 +1,35 @@
-//! A policy's way to every replica of a cluster: all prepare it, then all switch; or none does, and it is known who could not.
+//! Brings a policy to every replica of a cluster: all replicas prepare it, then all switch to it. If one cannot prepare
+//! it, none switches, and the document says which one failed.
 //!
-//! Each slot has one shared [`Document`], which is changed by compare-and-set alone, and each replica a [`Follower`] that is shown the
-//! document, who lives and what they report, and says what is to be done next ([`Step`]). Any replica may take the step that
-//! concerns all: the first write wins, the others look again.
+//! Each slot has one shared [`Document`], which only changes by compare-and-set. Each replica has a [`Follower`]: it sees the
+//! document, the live replicas and their reports, and decides the replica's next step ([`RolloutStep`]). Any replica may take
+//! a step that concerns all. The first write wins, and the others look again.
 //!
-//! What holds (asserted by `tests/rollout` after every step of a simulated cluster):
-//! - **all-or-forced**: a pointer moves to what was pushed only when every replica that lives and is ready has it prepared, or the
+//! # Invariants
+//!
+//! `tests/rollout` asserts them after every write of a simulated cluster.
+//!
+//! - **all-or-forced**: the pointer moves to a pushed generation only when every live and ready replica has it prepared, or the
 //!   push was forced.
-//! - **only-what-was-pointed-to**: a replica switches to nothing but what the document names as current.
-//! - **a-failed-push-changes-nothing**: it leaves what serves, and since when.
-//! - **pushes-end**: a push has moved the pointer or failed some time after its timeout at the latest.
-//! - **undo-served**: an undo, and the breaker, go to what served before.
-//! - **converged**: when nothing goes wrong for a while, all that live serve what the document names, and the document is there.
-//! - **newest-wins**: an emptied store is filled again by what serves, and the newest pointer stands.
+//! - **only-what-was-pointed-to**: a replica switches only to what the document names as current.
+//! - **a-failed-push-changes-nothing**: what serves, and since when, stays as it was.
+//! - **pushes-end**: some time after its timeout at the latest, a push has moved the pointer or failed.
+//! - **undo-served**: an undo, and the breaker, go back to a generation that served before.
+//! - **converged**: when nothing goes wrong for a while, all live replicas serve what the document names, and the document exists.
+//! - **newest-wins**: whatever serves fills an emptied store again, and the newest pointer stands.
 
 mod document;
 mod follower;
-mod seen;
-
-use std::sync::Arc;
+mod view;
 
 pub use document::{
-    Document, Failed, HISTORY_MAX, NothingToUndo, Pending, PushRefused, QUARANTINED_MAX, Quarantined, RetryRefused,
+    Digest, Document, FORMER_MAX, FailedPush, NothingToUndo, PendingPush, PushRefused, QUARANTINED_MAX,
+    QuarantinedDigest, RetryRefused, Uid,
 };
-pub use follower::{Follower, Step};
-pub use seen::{Report, ReportError, Seen};
+pub use follower::{Follower, RolloutStep};
+pub use view::{ReplicaReport, ReportError, RolloutView};
 
-/// A generation's digest, as hex digits.
-pub type Digest = Arc<str>;
-/// A replica's uid.
-pub type Uid = Arc<str>;
+// Former names.
+pub use document::{FailedPush as Failed, PendingPush as Pending, QuarantinedDigest as Quarantined};
+pub use follower::RolloutStep as Step;
+pub use view::{ReplicaReport as Report, RolloutView as Seen};

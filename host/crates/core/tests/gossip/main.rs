@@ -1,29 +1,33 @@
 //! A seeded simulation of replicas that tell each other, over a bad network, what their sockets registered. Messages
 //! are late and get lost, one by one or for a stretch of time; replicas die, hang and come back. After every step each
-//! book's invariants must hold, and whenever the network has been quiet for a while, every book must hold what the
-//! rosters hold.
+//! directory's invariants must hold, and whenever the network has been quiet for a while, every directory must hold what the
+//! announcers hold.
 //!
-//! `SEED=123 cargo test -p pointwork-core --test gossip` runs one seed; a failure prints the seed.
+//! `SEED=123 cargo test -p pointwork-core --test gossip` runs one seed, `SEEDS=50000` so many. A failure
+//! prints the seed and the shortest schedule that fails.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod mirror;
-#[path = "../simulation/random.rs"]
-mod random;
 mod replica;
+#[path = "../seeded/mod.rs"]
+mod seeded;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pointwork_core::decision::Departure;
-use pointwork_core::{BookCommand, Numbered, Part, Roster, SocketId, Time};
+use pointwork_core::decisions::Departure;
+use pointwork_core::{Announcer, NumberedChange, PeerCommand, SnapshotPart, SocketId, Time};
+use proptest::collection::vec;
 
-use crate::random::Random;
 use crate::replica::Replica;
+use crate::seeded::Random;
 
 const SEEDS: u64 = 300;
-const ROUNDS: usize = 4;
-const STEPS: usize = 150;
+/// Rounds of a schedule at most, and steps of a round; half as many on average.
+const ROUNDS_MAX: usize = 7;
+const STEPS_MAX: usize = 300;
 /// How long nothing may be lost and nobody change until all must agree: a replica that died unseen is given up after
 /// 10 s.
 const QUIET: Duration = Duration::from_secs(15);
@@ -36,9 +40,9 @@ pub(crate) type Announcements = BTreeMap<(Name, SocketId, Arc<str>, Arc<str>), T
 #[derive(Debug, Clone)]
 pub(crate) enum Message {
     Seen(u64),
-    Change(Numbered),
+    Change(NumberedChange),
     Ask,
-    Part(Part),
+    Part(SnapshotPart),
     /// The sender's channel has nobody on it any more: it is dead. Not sent by itself, so in no order with the rest.
     Dead,
 }
@@ -73,10 +77,11 @@ impl World {
         world
     }
 
-    fn run(&mut self) {
-        for _ in 0..ROUNDS {
+    fn run(&mut self, rounds: &[Vec<u64>]) {
+        for steps in rounds {
             self.is_lossy = true;
-            for _ in 0..STEPS {
+            for step in steps {
+                self.random = Random::new(*step);
                 self.disturb();
                 let span_us = self.random.pick(&[0, 1_000, 20_000, 100_000, 400_000]);
                 self.pass(Duration::from_micros(span_us));
@@ -85,7 +90,7 @@ impl World {
         }
     }
 
-    /// Lets the network be quiet, and then compares every book with the rosters.
+    /// Lets the network be quiet, and then compares every directory with the announcers.
     fn settle(&mut self) {
         self.is_lossy = false;
         for replica in self.replicas.values_mut() {
@@ -97,8 +102,9 @@ impl World {
         }
         for (name, replica) in &self.replicas {
             let others = self.replicas.iter().filter(|(other, _)| *other != name);
-            let rosters: Vec<(Name, &Roster)> = others.map(|(other, replica)| (*other, &replica.roster)).collect();
-            replica.check_in_step(&rosters, self.now);
+            let announcers: Vec<(Name, &Announcer)> =
+                others.map(|(other, replica)| (*other, &replica.announcer)).collect();
+            replica.check_in_step(&announcers, self.now);
         }
     }
 
@@ -160,24 +166,24 @@ impl World {
         let method: Arc<str> = self.random.pick(&["m", "n", "o", "p"]).into();
         let now = self.now;
         self.announced.entry((name, socket, user.clone(), method.clone())).or_insert(now);
-        let numbered = self.replica(name).roster.join(socket, user, true, method, now);
+        let numbered = self.replica(name).announcer.join(socket, user, true, method, now);
         self.announce(name, numbered);
     }
 
     fn leave(&mut self, name: Name) {
         let Some((socket, _)) = self.any_socket(name) else { return };
         let method: Arc<str> = self.random.pick(&["m", "n", "o", "p"]).into();
-        let numbered = self.replica(name).roster.leave(socket, &method);
+        let numbered = self.replica(name).announcer.leave(socket, &method);
         self.announce(name, numbered);
     }
 
     fn close(&mut self, name: Name) {
         let Some((socket, _)) = self.any_socket(name) else { return };
-        let numbered = self.replica(name).roster.gone(socket, Departure::Closed);
+        let numbered = self.replica(name).announcer.gone(socket, Departure::Closed);
         self.announce(name, numbered);
     }
 
-    fn announce(&mut self, from: Name, numbered: Option<Numbered>) {
+    fn announce(&mut self, from: Name, numbered: Option<NumberedChange>) {
         if let Some(numbered) = numbered {
             self.broadcast(from, &Message::Change(numbered));
         }
@@ -223,29 +229,29 @@ impl World {
         }
     }
 
-    fn receive(&mut self, name: Name, from: Name, message: Message) -> Vec<BookCommand<Name>> {
+    fn receive(&mut self, name: Name, from: Name, message: Message) -> Vec<PeerCommand<Name>> {
         let now = self.now;
         if !matches!(message, Message::Ask) {
             return self.replica(name).hear(from, message, now);
         }
         self.count("asked");
-        for part in self.replica(name).roster.snapshot(now).into_parts(200) {
+        for part in self.replica(name).announcer.snapshot(now).into_parts(200) {
             self.send(name, from, Message::Part(part));
         }
         Vec::new()
     }
 
-    fn carry_out(&mut self, name: Name, commands: Vec<BookCommand<Name>>) {
+    fn carry_out(&mut self, name: Name, commands: Vec<PeerCommand<Name>>) {
         for command in commands {
             match &command {
-                BookCommand::AskSnapshot { peer } => self.send(name, *peer, Message::Ask),
-                BookCommand::Gone { cause: Departure::ReplicaSilent, .. } => self.count("silent"),
-                BookCommand::Gone { cause: Departure::ReplicaLost, .. } => self.count("dead"),
-                BookCommand::Gone { cause: Departure::TransportLost, .. } => self.count("vanished"),
+                PeerCommand::AskSnapshot { peer } => self.send(name, *peer, Message::Ask),
+                PeerCommand::Gone { cause: Departure::ReplicaSilent, .. } => self.count("silent"),
+                PeerCommand::Gone { cause: Departure::ReplicaLost, .. } => self.count("dead"),
+                PeerCommand::Gone { cause: Departure::TransportLost, .. } => self.count("vanished"),
                 _ => {}
             }
             let Some(replica) = self.replicas.get_mut(&name) else { continue };
-            replica.mirror.hear(&command, &replica.book, &self.announced, self.now);
+            replica.mirror.hear(&command, &replica.directory, &self.announced, self.now);
         }
         self.replica(name).check();
     }
@@ -271,44 +277,32 @@ impl World {
     /// A socket of a replica that is not hung.
     fn any_socket(&mut self, name: Name) -> Option<(SocketId, Arc<str>)> {
         let now = self.now;
-        if self.is_hung(name) || self.replica(name).roster.sockets() == 0 {
+        if self.is_hung(name) || self.replica(name).announcer.sockets() == 0 {
             return None;
         }
         let replica = self.replica(name);
-        let mut sockets = replica.roster.snapshot(now).sockets;
+        let mut sockets = replica.announcer.snapshot(now).sockets;
         let index = self.random.below(sockets.len() as u64) as usize;
         let announced = sockets.swap_remove(index);
         Some((announced.socket, announced.user))
     }
 }
 
-/// Prints the seed when a run panics.
-struct Reporter(u64);
-
-impl Drop for Reporter {
-    #[allow(clippy::print_stderr)]
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("SEED={}", self.0);
-        }
-    }
-}
-
 #[test]
-fn books_agree_with_rosters_whatever_the_network_does() {
-    let seeds = match std::env::var("SEED") {
-        Ok(seed) => vec![seed.parse().expect("SEED is a number")],
-        Err(_) => (0..SEEDS).collect(),
-    };
-    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+fn directories_agree_with_announcers_whatever_the_network_does() {
+    let seeds = seeded::seeds(SEEDS);
+    let rounds = vec(seeded::steps(0..=STEPS_MAX), 1..=ROUNDS_MAX);
+    let seen: RefCell<BTreeMap<&str, usize>> = RefCell::default();
     for seed in &seeds {
-        let _reporter = Reporter(*seed);
-        let mut world = World::new(*seed);
-        world.run();
-        for (what, count) in world.seen {
-            *seen.entry(what).or_default() += count;
-        }
+        seeded::play(*seed, &rounds, |rounds, _| {
+            let mut world = World::new(*seed);
+            world.run(&rounds);
+            for (what, count) in world.seen {
+                *seen.borrow_mut().entry(what).or_default() += count;
+            }
+        });
     }
+    let seen = seen.into_inner();
     if seeds.len() > 1 {
         assert_eq!(seen.len(), 8, "{seen:?}");
         assert!(seen.values().all(|count| *count > 500), "{seen:?}");

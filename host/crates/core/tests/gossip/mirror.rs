@@ -1,10 +1,10 @@
-//! What somebody knows who hears nothing but a book's commands, and whether they make sense.
+//! Follows the commands of a directory of peers, and checks that they make sense.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pointwork_core::decision::Departure;
-use pointwork_core::{Book, BookCommand, SocketId, Time};
+use pointwork_core::decisions::Departure;
+use pointwork_core::{PeerCommand, PeerDirectory, SocketId, Time};
 
 use crate::{Announcements, Name};
 
@@ -21,22 +21,24 @@ pub(crate) struct Mirror {
 impl Mirror {
     pub(crate) fn hear(
         &mut self,
-        command: &BookCommand<Name>,
-        book: &Book<Name>,
+        command: &PeerCommand<Name>,
+        directory: &PeerDirectory<Name>,
         announced: &Announcements,
         now: Time,
     ) {
         match command {
-            BookCommand::AskSnapshot { peer } => assert!(book.replica(peer).is_some(), "only known peers are asked"),
-            BookCommand::Connect { socket, user, replica, .. } => {
-                let peer = *book.owner(*socket).expect("a socket that connects has an owner");
-                assert_eq!(book.replica(&peer), Some(*replica));
+            PeerCommand::AskSnapshot { peer } => {
+                assert!(directory.replica(peer).is_some(), "only known peers are asked")
+            }
+            PeerCommand::Connect { socket, user, replica, .. } => {
+                let peer = *directory.owner(*socket).expect("a socket that connects has an owner");
+                assert_eq!(directory.replica(&peer), Some(*replica));
                 let before = self.silent.remove(socket);
                 assert!(before.is_none_or(|(_, known)| known == *user), "one stream: another user without a Gone");
                 let before = self.sockets.insert(*socket, (peer, user.clone(), BTreeSet::new()));
                 assert_eq!(before, None, "one stream: connected twice");
             }
-            BookCommand::Register { socket, user, method, age } => {
+            PeerCommand::Register { socket, user, method, age } => {
                 let (peer, known, methods) = self.sockets.get_mut(socket).expect("one stream: Connect comes first");
                 assert_eq!(known, user);
                 assert!(methods.insert(method.clone()), "one stream: registered twice");
@@ -44,24 +46,24 @@ impl Mirror {
                 let first = first.expect("announced: only what its owner said");
                 assert!(*age <= now.saturating_since(*first), "older than it can be");
             }
-            BookCommand::Unregister { socket, user, method } => {
+            PeerCommand::Unregister { socket, user, method } => {
                 let (_, known, methods) = self.sockets.get_mut(socket).expect("one stream: Connect comes first");
                 assert!(known == user && methods.remove(method), "one stream: unregistered what it had");
             }
-            BookCommand::Gone { socket, user, cause } => self.lose(*socket, user, *cause),
+            PeerCommand::Gone { socket, user, cause } => self.lose(*socket, user, *cause),
         }
     }
 
-    pub(crate) fn check(&self, book: &Book<Name>, silent: &BTreeSet<Name>) {
-        assert_eq!(self.sockets.len(), book.sockets());
+    pub(crate) fn check(&self, directory: &PeerDirectory<Name>, silent: &BTreeSet<Name>) {
+        assert_eq!(self.sockets.len(), directory.sockets());
         for (socket, (peer, _, methods)) in &self.sockets {
             assert!(!methods.is_empty(), "a socket is announced by its methods");
-            assert_eq!(book.owner(*socket), Some(peer));
+            assert_eq!(directory.owner(*socket), Some(peer));
             assert!(!silent.contains(peer), "nothing is held of a silent peer");
         }
         for (peer, _) in self.silent.values() {
-            assert!(silent.contains(peer) || book.unsynced() > 0, "nothing is left behind of a peer that is back");
-            assert!(book.replica(peer).is_some(), "nothing is left behind of a peer that is lost");
+            assert!(silent.contains(peer) || directory.unsynced() > 0, "nothing is left behind of a peer that is back");
+            assert!(directory.replica(peer).is_some(), "nothing is left behind of a peer that is lost");
         }
     }
 

@@ -1,4 +1,4 @@
-//! What must hold, judged by what truly happened.
+//! Checks the invariants of rollouts by what truly happened in the world.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,11 +1,11 @@
-//! Replicas, the store, the network, operators.
+//! The world of the simulation: replicas, the store, the network between them, and operators.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use pointwork_core::rollout::{Digest, Document, Follower, Report, Seen, Step, Uid};
+use pointwork_core::rollout::{Digest, Document, Follower, ReplicaReport, RolloutStep, RolloutView, Uid};
 
 use crate::auditor::{Auditor, Ready};
-use crate::random::Random;
+use crate::seeded::Random;
 
 const TIMEOUT_MS: u64 = 3_000;
 const POLL_MS: u64 = 1_000;
@@ -45,8 +45,8 @@ struct Replica {
 #[derive(Debug)]
 enum Event {
     Poll(Uid),
-    Read(Uid, Report),
-    Seen(Uid, Box<Seen>),
+    Read(Uid, ReplicaReport),
+    Seen(Uid, Box<RolloutView>),
     Write(Uid, Box<Document>, Box<Document>, BTreeSet<Digest>),
     Done(Uid, Digest, bool),
     Operator(Box<Document>, Box<Document>, Option<Digest>),
@@ -55,12 +55,14 @@ enum Event {
 
 pub(crate) struct World {
     random: Random,
+    /// What is yet to disturb, each a seed of its own.
+    disturbances: VecDeque<u64>,
     now_ms: u64,
     queue: BTreeMap<(u64, u64), Event>,
     seq: u64,
     document: Document,
     modules: BTreeSet<Digest>,
-    reports: BTreeMap<Uid, Report>,
+    reports: BTreeMap<Uid, ReplicaReport>,
     replicas: BTreeMap<Uid, Replica>,
     /// Who cannot prepare what; a hung one answers when nobody waits for it any more.
     cannot: BTreeSet<(Uid, Digest)>,
@@ -73,9 +75,10 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(seed: u64, mutation: Option<Mutation>) -> Self {
+    pub(crate) fn new(seed: u64, disturbances: Vec<u64>, mutation: Option<Mutation>) -> Self {
         let mut world = Self {
             random: Random::new(seed),
+            disturbances: disturbances.into(),
             now_ms: 1_000_000,
             queue: BTreeMap::new(),
             seq: 0,
@@ -154,7 +157,7 @@ impl World {
         self.after(delay, Event::Read(uid.clone(), report));
     }
 
-    fn read(&mut self, uid: Uid, report: Report) {
+    fn read(&mut self, uid: Uid, report: ReplicaReport) {
         if self.living(&uid).is_none() {
             return;
         }
@@ -173,7 +176,7 @@ impl World {
         }
         let is_complete = self.now_ms >= self.replicas[&uid].joined_ms + NEWS_MS;
         let is_current_stored = self.document.current.as_ref().is_none_or(|digest| self.modules.contains(digest));
-        let seen = Seen {
+        let seen = RolloutView {
             is_current_stored,
             now_ms: self.now_ms,
             document: self.document.clone(),
@@ -185,7 +188,7 @@ impl World {
         self.after(delay, Event::Seen(uid, Box::new(seen)));
     }
 
-    fn seen(&mut self, uid: &Uid, seen: &Seen) {
+    fn seen(&mut self, uid: &Uid, seen: &RolloutView) {
         let Some(replica) = self.living(uid) else { return };
         replica.is_turning = false;
         let mut is_changed = std::mem::take(&mut replica.is_turn_due);
@@ -202,38 +205,40 @@ impl World {
             };
             is_changed = true;
             match step {
-                Step::Store(digest) => {
+                RolloutStep::Store(digest) => {
                     self.modules.insert(digest);
                     return self.turn(uid);
                 }
-                Step::Write(is) => return self.send_write(uid, seen, is, BTreeSet::new()),
-                Step::Restore(is) => {
+                RolloutStep::Write(is) => return self.send_write(uid, seen, is, BTreeSet::new()),
+                RolloutStep::Restore(is) => {
                     let kept = is.modules().intersection(&replica.kept).cloned().collect();
                     self.auditor.note("restored");
                     return self.send_write(uid, seen, is, kept);
                 }
-                Step::Switch(digest) => {
+                RolloutStep::Switch(digest) => {
                     assert!(replica.held.remove(&digest), "it is prepared");
                     self.serve(uid, Some(digest));
                 }
-                Step::Unload => self.serve(uid, None),
-                Step::Discard(digest) => assert!(replica.held.remove(&digest), "it is prepared"),
-                Step::Quarantine(digest, _) => {
+                RolloutStep::Unload => self.serve(uid, None),
+                RolloutStep::Discard(digest) => assert!(replica.held.remove(&digest), "it is prepared"),
+                RolloutStep::Quarantine(digest, _) => {
                     replica.held.remove(&digest);
                 }
-                Step::Free(_) => {}
-                Step::Prepare(digest) if stored.contains(&digest) || replica.kept.contains(&digest) => {
+                RolloutStep::Free(_) => {}
+                RolloutStep::Prepare(digest) if stored.contains(&digest) || replica.kept.contains(&digest) => {
                     replica.kept.insert(digest.clone());
                     replica.follower.keep(digest.clone());
                     self.prepare(uid, digest);
                 }
-                Step::Prepare(digest) => replica.follower.refused(&digest, "unreadable", "no such module", now_ms),
+                RolloutStep::Prepare(digest) => {
+                    replica.follower.refused(&digest, "unreadable", "no such module", now_ms)
+                }
             }
         }
         panic!("{uid} takes steps without end");
     }
 
-    fn send_write(&mut self, uid: &Uid, seen: &Seen, is: Document, modules: BTreeSet<Digest>) {
+    fn send_write(&mut self, uid: &Uid, seen: &RolloutView, is: Document, modules: BTreeSet<Digest>) {
         self.living(uid).unwrap().is_turning = true;
         let delay = self.delay();
         self.after(delay, Event::Write(uid.clone(), Box::new(seen.document.clone()), Box::new(is), modules));
@@ -309,9 +314,8 @@ impl World {
     }
 
     fn chaos(&mut self) {
-        if self.is_quiet {
-            return;
-        }
+        let Some(step) = self.disturbances.pop_front().filter(|_| !self.is_quiet) else { return };
+        self.random = Random::new(step);
         let wait = 20 + self.random.below(1_500);
         self.after(wait, Event::Chaos);
         match self.random.below(20) {
@@ -327,7 +331,7 @@ impl World {
             12 | 13 => self.trip(),
             14 if self.random.once_in(2) => self.empty(),
             15 => {
-                let key = (self.random.pick_of(&self.alive()), Digest::from(self.random.pick(&MODULES)));
+                let key = (self.random.pick(&self.alive()), Digest::from(self.random.pick(&MODULES)));
                 if self.random.once_in(2) {
                     self.cannot.insert(key)
                 } else {
@@ -372,7 +376,7 @@ impl World {
     fn kill(&mut self) {
         let alive = self.alive();
         if alive.len() > 1 {
-            let uid = self.random.pick_of(&alive);
+            let uid = self.random.pick(&alive);
             let now_ms = self.now_ms;
             self.living(&uid).unwrap().died_ms = Some(now_ms);
             self.auditor.note("killed");
@@ -401,7 +405,7 @@ impl World {
     /// A breaker: the engine goes back to the native rule by itself.
     fn trip(&mut self) {
         let alive = self.alive();
-        let uid = self.random.pick_of(&alive);
+        let uid = self.random.pick(&alive);
         let replica = self.living(&uid).unwrap();
         if let Some(digest) = replica.serving.take() {
             replica.held.remove(&digest);
@@ -452,15 +456,5 @@ impl World {
     fn after(&mut self, delay_ms: u64, event: Event) {
         self.seq += 1;
         self.queue.insert((self.now_ms + delay_ms, self.seq), event);
-    }
-}
-
-trait PickOf {
-    fn pick_of(&mut self, from: &[Uid]) -> Uid;
-}
-
-impl PickOf for Random {
-    fn pick_of(&mut self, from: &[Uid]) -> Uid {
-        from[self.below(from.len() as u64) as usize].clone()
     }
 }

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pointwork_core::device::{
-    AuthError, CloseReason, DeviceCommand, LocalHolder, Outcome, Reason, Record, SessionEvent, Status, ThrottleReason,
+use pointwork_core::devices::{
+    AuthError, CloseReason, DeviceCommand, DeviceRecord, DeviceStatus, LocalHolder, SessionEvent, SessionOutcome,
+    SessionReason, ThrottleReason,
 };
 use pointwork_core::{SocketId, decision::Happening};
 
@@ -23,9 +24,9 @@ pub(crate) struct Auditor {
     /// The greatest epoch by which a socket of the device was accepted.
     accepted: BTreeMap<Arc<str>, u64>,
     /// What dashboards show: the status with the greatest epoch.
-    pub(crate) dashboards: BTreeMap<Arc<str>, (u64, Status)>,
+    pub(crate) dashboards: BTreeMap<Arc<str>, (u64, DeviceStatus)>,
     /// Each change of what dashboards show, with its moment.
-    pub(crate) shown: Vec<(Arc<str>, u64, Status)>,
+    pub(crate) shown: Vec<(Arc<str>, u64, DeviceStatus)>,
     /// When the store was last away, or may have been.
     pub(crate) trouble_us: Option<u64>,
     pub(crate) heartbeat_timeout_us: u64,
@@ -74,7 +75,12 @@ impl Auditor {
     }
 
     /// A command of a replica. `record` is what the store holds of the socket's device.
-    pub(crate) fn hear(&mut self, command: &DeviceCommand, record: impl Fn(SocketId) -> Option<Record>, now_us: u64) {
+    pub(crate) fn hear(
+        &mut self,
+        command: &DeviceCommand,
+        record: impl Fn(SocketId) -> Option<DeviceRecord>,
+        now_us: u64,
+    ) {
         match command {
             DeviceCommand::CheckToken { socket, .. } => {
                 let entry = self.ledger.entry(*socket).or_default();
@@ -154,8 +160,8 @@ impl Auditor {
         self.count(format!("{:?} {:?}", event.outcome, event.reason));
         let (Some(device), Some(socket)) = (&event.device, event.socket) else { return };
         let Some(entry) = self.ledger.get_mut(&socket) else { return };
-        let arrived_us = entry.arrived_us.take_if(|_| event.outcome == Outcome::Refused);
-        if event.reason == Reason::Settled && event.outcome == Outcome::Refused {
+        let arrived_us = entry.arrived_us.take_if(|_| event.outcome == SessionOutcome::Refused);
+        if event.reason == SessionReason::Settled && event.outcome == SessionOutcome::Refused {
             let arrived_us = arrived_us.unwrap_or(now_us);
             let others = self.in_place.get(device).into_iter().flatten();
             let is_held = others.into_iter().any(|(other, at)| *other != socket && *at >= arrived_us);
@@ -167,8 +173,8 @@ impl Auditor {
     pub(crate) fn written(
         &mut self,
         device: &Arc<str>,
-        old: &Record,
-        new: &Record,
+        old: &DeviceRecord,
+        new: &DeviceRecord,
         believed: &[Believed],
         clients: &BTreeMap<SocketId, Client>,
         now_us: u64,
@@ -182,7 +188,7 @@ impl Auditor {
                 (&new.holder, new.status, &new.ended, new.flips) == (&old.holder, old.status, &old.ended, old.flips);
             assert!(is_same && new.events[0].what == Happening::Refused, "refusal-is-harmless: {device}");
         }
-        if new.status != Status::Offline || old.status == Status::Offline || self.is_operating {
+        if new.status != DeviceStatus::Offline || old.status == DeviceStatus::Offline || self.is_operating {
             return;
         }
         match &new.holder {
@@ -211,7 +217,7 @@ impl Auditor {
     pub(crate) fn check(
         &mut self,
         device: &Arc<str>,
-        record: &Record,
+        record: &DeviceRecord,
         believed: &[Believed],
         named: Option<SocketId>,
         now_us: u64,
@@ -240,7 +246,7 @@ impl Auditor {
     }
 
     /// After every step, of each device: its trial counts what the ledger counts.
-    pub(crate) fn check_trial(&mut self, device: &Arc<str>, record: &Record, now_ms: u64) {
+    pub(crate) fn check_trial(&mut self, device: &Arc<str>, record: &DeviceRecord, now_ms: u64) {
         let is_calm = self.trouble_us.is_none();
         let Some(over) = self.ledger_of_trials.check(device, record, is_calm, now_ms) else { return };
         let reached = [

@@ -1,9 +1,9 @@
-//! The sockets of the simulation, and which of them replicas believe in.
+//! The sockets of the simulation, and the holders that replicas believe in.
 
 use std::sync::Arc;
 
 use pointwork_core::SocketId;
-use pointwork_core::device::{Credentials, Key, LocalHolder, Registration};
+use pointwork_core::devices::{Credentials, LimiterKey, LocalHolder, Registration};
 
 /// What a socket brings to register with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Client {
             Brings::OnlyToken | Brings::Pairing | Brings::Nothing => None,
         };
         let token = (self.brings == Brings::OnlyToken).then_some(7);
-        let key = Key::of(claimed.clone(), fingerprint.filter(|_| self.brings == Brings::Pairing), token);
+        let key = LimiterKey::of(claimed.clone(), fingerprint.filter(|_| self.brings == Brings::Pairing), token);
         let (credentials, device) = match self.brings {
             Brings::GoodToken | Brings::BadToken | Brings::OnlyToken => (Credentials::Token, claimed),
             Brings::Pairing => (Credentials::Pairing { code: "code".into() }, Some(self.device.clone())),

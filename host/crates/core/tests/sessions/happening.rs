@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use pointwork_core::SocketId;
-use pointwork_core::decision::{Departure, SettleVerdict};
-use pointwork_core::device::{OpId, OwnerAnswer, Record, RegisterId, StoreAway, Swapped};
-use pointwork_core::experiment::Exposure;
+use pointwork_core::decisions::{Departure, SettleVerdict};
+use pointwork_core::devices::{DeviceRecord, OpId, OwnerAnswer, RegisterId, StoreAway, SwapResult};
+use pointwork_core::experiments::Exposure;
 
 use crate::clients::Brings;
 
@@ -58,20 +58,20 @@ pub(crate) enum Happening {
         replica: usize,
         device: Arc<str>,
         op: OpId,
-        result: Box<Result<Record, StoreAway>>,
+        result: Box<Result<DeviceRecord, StoreAway>>,
     },
     Swap {
         replica: usize,
         device: Arc<str>,
         op: OpId,
         expected: u64,
-        record: Box<Record>,
+        record: Box<DeviceRecord>,
     },
     SwapDone {
         replica: usize,
         device: Arc<str>,
         op: OpId,
-        swapped: Swapped,
+        swapped: SwapResult,
     },
     AskOwner {
         replica: usize,

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pointwork_core::device::{Record, Status};
-use pointwork_core::experiment::{Arm, Experiment, Guardrails, Module, Outcomes, Slot, Trial};
+use pointwork_core::devices::{DeviceRecord, Status};
+use pointwork_core::experiments::{Arm, Experiment, Guardrails, Module, Outcomes, Slot, Trial};
 
 /// When a horizon is over for all: a write that was decided within it may come so much later.
 const LATE_MS: u64 = 12_000;
@@ -21,7 +21,7 @@ pub(crate) fn experiment() -> Experiment {
         salt: "s".to_owned(),
         arms: vec![arm("control"), arm("treatment")],
         weights: vec![5_000, 5_000],
-        status: pointwork_core::experiment::Status::Running,
+        status: pointwork_core::experiments::Status::Running,
         shadow_only: false,
         horizon_ms: 20_000,
         window_ms: 2_500,
@@ -51,7 +51,7 @@ struct Counted {
 }
 
 impl Counted {
-    fn written(&mut self, trial: &Trial, old: &Record, new: &Record, is_alive: bool, now_ms: u64) {
+    fn written(&mut self, trial: &Trial, old: &DeviceRecord, new: &DeviceRecord, is_alive: bool, now_ms: u64) {
         if self.exposed_ms != trial.exposed_ms {
             let offline_since_ms = (old.status == Status::Offline).then_some(trial.exposed_ms);
             let (exposed_ms, ends_ms) = (trial.exposed_ms, trial.ends_ms());
@@ -128,7 +128,14 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     /// The store took a record. `is_alive`: the client of the holder that there was is there.
-    pub(crate) fn written(&mut self, device: &Arc<str>, old: &Record, new: &Record, is_alive: bool, now_ms: u64) {
+    pub(crate) fn written(
+        &mut self,
+        device: &Arc<str>,
+        old: &DeviceRecord,
+        new: &DeviceRecord,
+        is_alive: bool,
+        now_ms: u64,
+    ) {
         let Some(trial) = &new.trial else { return };
         self.counted.entry(device.clone()).or_default().written(trial, old, new, is_alive, now_ms);
         match &trial.guard {
@@ -140,7 +147,13 @@ impl Ledger {
     }
 
     /// After every step. `is_calm`: the store never was in trouble. Gives the outcomes when they have just become final.
-    pub(crate) fn check(&mut self, device: &Arc<str>, record: &Record, is_calm: bool, now_ms: u64) -> Option<Outcomes> {
+    pub(crate) fn check(
+        &mut self,
+        device: &Arc<str>,
+        record: &DeviceRecord,
+        is_calm: bool,
+        now_ms: u64,
+    ) -> Option<Outcomes> {
         let trial = record.trial.as_ref()?;
         let half_open_ms = self.half_open_ms.get(device).copied().unwrap_or_default();
         if let (Some(guard), Some(guarded)) = (&trial.guard, self.guarded.get_mut(device)) {

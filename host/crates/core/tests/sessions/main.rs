@@ -3,64 +3,65 @@
 //! that are killed, an operator. After every step the auditor looks at the invariants; when all is quiet again each device
 //! must be where it belongs.
 //!
-//! `SEED=123 cargo test -p pointwork-core --test sessions` runs one seed, `SEEDS=50000` so many; a failure prints the seed and
-//! its last steps.
+//! `SEED=123 cargo test -p pointwork-core --test sessions` runs one seed, `SEEDS=50000` so many. A failure prints the seed,
+//! the shortest schedule that fails and its last steps.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod auditor;
 mod clients;
 mod happening;
 mod ledger;
-#[path = "../simulation/random.rs"]
-mod random;
 mod schedule;
+#[path = "../seeded/mod.rs"]
+mod seeded;
 mod store;
 mod storms;
 mod world;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::catch_unwind;
 
-use crate::schedule::run;
+use crate::schedule::{Schedule, run, schedules};
 use crate::world::{Mutation, World};
 
 const SEEDS: u64 = 2_000;
 /// In so many schedules each mutation is found.
 const MUTATION_SEEDS: u64 = 10_000;
 
-/// Prints the seed and the last steps when a run panics.
-struct Reporter<'a>(u64, &'a mut World);
+/// Prints the last steps when a run panics.
+struct Reporter<'a>(bool, &'a mut World);
 
 impl Drop for Reporter<'_> {
     #[allow(clippy::print_stderr)]
     fn drop(&mut self) {
-        if std::thread::panicking() && self.1.mutation.is_none() {
+        if self.0 && std::thread::panicking() {
             let steps: Vec<&str> = self.1.trace.iter().map(String::as_str).collect();
-            eprintln!("SEED={}\nthe last steps:\n{}", self.0, steps.join("\n"));
+            eprintln!("the last steps:\n{}", steps.join("\n"));
         }
     }
 }
 
-/// Runs one schedule; gives what happened in it.
-fn run_seed(seed: u64, mutation: Option<Mutation>) -> BTreeMap<String, usize> {
+/// Plays a schedule; gives what happened in it.
+fn play(seed: u64, schedule: &Schedule, mutation: Option<Mutation>, is_reported: bool) -> BTreeMap<String, usize> {
     let mut world = schedule::world(seed);
     world.mutation = mutation;
-    run(Reporter(seed, &mut world).1);
+    run(Reporter(is_reported, &mut world).1, schedule);
     world.auditor.ends
 }
 
 #[test]
 fn the_invariants_hold_whatever_happens() {
-    let seeds = match std::env::var("SEED") {
-        Ok(seed) => vec![seed.parse().expect("SEED is a number")],
-        Err(_) => (0..std::env::var("SEEDS").map_or(SEEDS, |seeds| seeds.parse().expect("a number"))).collect(),
-    };
-    let mut ends: BTreeMap<String, usize> = BTreeMap::new();
+    let seeds = seeded::seeds(SEEDS);
+    let ends: RefCell<BTreeMap<String, usize>> = RefCell::default();
     for seed in &seeds {
-        for (end, count) in run_seed(*seed, None) {
-            *ends.entry(end).or_default() += count;
-        }
+        seeded::play(*seed, &schedules(), |schedule, is_reported| {
+            for (end, count) in play(*seed, &schedule, None, is_reported) {
+                *ends.borrow_mut().entry(end).or_default() += count;
+            }
+        });
     }
+    let ends = ends.into_inner();
     if seeds.len() > 1 {
         // A simulation that never reaches an end proves nothing about it.
         for end in REACHED {
@@ -128,7 +129,7 @@ const REACHED: &[&str] = &[
 /// The first seed by which a mutation is found, and what is said of it.
 fn found(mutation: Mutation) -> (u64, String) {
     let found = (0..MUTATION_SEEDS).find_map(|seed| {
-        let panic = catch_unwind(AssertUnwindSafe(|| run_seed(seed, Some(mutation)))).err()?;
+        let panic = catch_unwind(|| play(seed, &seeded::draw(seed, &schedules()), Some(mutation), false)).err()?;
         Some((seed, panic.downcast_ref::<String>().cloned().unwrap_or_default()))
     });
     found.unwrap_or_else(|| panic!("{mutation:?} is not found"))
@@ -136,7 +137,7 @@ fn found(mutation: Mutation) -> (u64, String) {
 
 #[test]
 #[allow(clippy::print_stdout)]
-fn each_mutation_is_found() {
+fn finds_each_mutation() {
     let mutations: [(Mutation, &[&str]); 5] = [
         (Mutation::SwapWithoutEpoch, &["epoch-grows", "one-holder"]),
         (Mutation::EvictBeforeWon, &["one-holder"]),

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use pointwork_core::SocketId;
-use pointwork_core::decision::Departure;
-use pointwork_core::device::{DeviceSettings, Key, Record, Status};
-use pointwork_core::rules::SETTLE_MS;
+use pointwork_core::decisions::Departure;
+use pointwork_core::decisions::rules::SETTLE_MS;
+use pointwork_core::devices::{DeviceRecord, DeviceSettings, DeviceStatus, LimiterKey};
 
 use crate::clients::Brings;
 use crate::happening::Happening;
@@ -30,7 +30,7 @@ impl Calm {
         self.world.open(at_us, replica, &self.device.clone(), brings)
     }
 
-    fn record(&self) -> Record {
+    fn record(&self) -> DeviceRecord {
         self.world.store.read(&self.device)
     }
 
@@ -44,7 +44,7 @@ impl Calm {
     }
 
     fn is_quarantined(&self) -> bool {
-        let key = Key::Device(self.device.clone());
+        let key = LimiterKey::Device(self.device.clone());
         let moment = |index| self.world.moment(index).now;
         let replicas = self.world.replicas.iter().enumerate();
         replicas.into_iter().any(|(index, one)| one.machine.limiter().is_quarantined(&key, moment(index)))
@@ -64,7 +64,7 @@ impl Calm {
                 continue;
             };
             assert!(self.world.clients.contains_key(&holder.socket), "the record names {holder:?}, which is closed");
-            assert_eq!(record.status, Status::Online);
+            assert_eq!(record.status, DeviceStatus::Online);
             assert!(!self.is_quarantined());
         }
     }
@@ -84,8 +84,8 @@ fn storm(opens: u64, span_us: u64) {
             assert_eq!(registered.len(), 1, "one stable socket of {opens}");
             assert_eq!(record.holder.map(|holder| holder.socket), registered.first().copied());
             assert!(record.flips <= span_us / WINDOW_US, "{} flips of {opens} in {span_us} µs", record.flips);
-            let shown: Vec<Status> = calm.world.auditor.shown.iter().map(|(_, _, status)| *status).collect();
-            assert!(shown.iter().all(|status| *status == Status::Online), "online throughout: {shown:?}");
+            let shown: Vec<DeviceStatus> = calm.world.auditor.shown.iter().map(|(_, _, status)| *status).collect();
+            assert!(shown.iter().all(|status| *status == DeviceStatus::Online), "online throughout: {shown:?}");
         }
     }
 }

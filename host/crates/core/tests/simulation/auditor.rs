@@ -1,12 +1,12 @@
-//! The invariants of the switchboard's documentation, checked after every step from nothing but what went in and what
+//! The invariants of the call machine's documentation, checked after every step from nothing but what went in and what
 //! came out. It predicts nothing and shares nothing with the model.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pointwork_core::decision::{Departure, Verdict};
-use pointwork_core::{Answer, CallId, Command, Load, RpcRoom, SocketId, Switchboard, Time};
+use pointwork_core::decisions::{Departure, Verdict};
+use pointwork_core::{Answer, CallCommand, CallId, CallLoad, CallMachine, RpcRoom, SocketId, Time};
 
 use crate::input::{Input, Returned};
 
@@ -99,8 +99,8 @@ impl Auditor {
         &mut self,
         input: &Input,
         returned: &Returned,
-        told: &[Command<u64>],
-        board: &Switchboard<u64>,
+        told: &[CallCommand<u64>],
+        machine: &CallMachine<u64>,
         now: Time,
     ) {
         match (input, returned) {
@@ -148,12 +148,12 @@ impl Auditor {
             }
             _ => {}
         }
-        self.check(board, now);
+        self.check(machine, now);
     }
 
-    fn hear(&mut self, command: &Command<u64>, now: Time) {
+    fn hear(&mut self, command: &CallCommand<u64>, now: Time) {
         match command {
-            Command::Held { call, left, .. } => {
+            CallCommand::Held { call, left, .. } => {
                 self.check_open(*call);
                 let known = self.known(*call);
                 assert!(
@@ -163,7 +163,7 @@ impl Auditor {
                 assert!(now + *left <= known.deadline, "in-time: held beyond its deadline");
                 known.is_held = *left > Duration::ZERO;
             }
-            Command::Emit { call, target, left, resumable } => {
+            CallCommand::Emit { call, target, left, resumable } => {
                 let room = self.known(*call).room.clone();
                 let is_member = self.members.contains(&(room, *target));
                 let known = self.known(*call);
@@ -178,23 +178,23 @@ impl Auditor {
                 known.is_resumable = *resumable;
                 assert!(!known.is_held, "sent, and its caller still believes that it is held");
             }
-            Command::Answer { call, answer } => self.hear_answer(*call, answer),
-            Command::Forget { call } => {
+            CallCommand::Answer { call, answer } => self.hear_answer(*call, answer),
+            CallCommand::Forget { call } => {
                 assert!(self.known(*call).caller_left, "one-answer: {call:?} was forgotten, its caller is there");
                 self.end(*call, "forgotten");
             }
-            Command::AskTarget { call, candidates, .. } => {
+            CallCommand::AskTarget { call, candidates, .. } => {
                 assert!((1..=32).contains(&candidates.len()));
                 assert!(!self.link_is_down || candidates.iter().all(|one| one.replica == 0), "out of reach");
                 let ages = candidates.iter().filter(|one| !one.traits.foreign).map(|one| one.registered_ms);
                 assert!(ages.is_sorted_by(|one, next| one >= next), "oldest registration first");
                 self.check_open(*call);
             }
-            Command::AskGrace { call, absence, .. } => {
+            CallCommand::AskGrace { call, absence, .. } => {
                 assert!(absence.returns_ms.len() <= 8);
                 self.check_open(*call);
             }
-            Command::AskPresence { call, doubt, .. } => {
+            CallCommand::AskPresence { call, doubt, .. } => {
                 assert!(doubt.returns_ms.len() <= 8);
                 self.check_open(*call);
                 assert!(
@@ -202,7 +202,7 @@ impl Auditor {
                     "positive-evidence: {call:?} is doubted for no reason"
                 );
             }
-            Command::WarnSeveral { count, .. } => assert!(*count > 1),
+            CallCommand::WarnSeveral { count, .. } => assert!(*count > 1),
         }
     }
 
@@ -246,21 +246,21 @@ impl Auditor {
         assert!(!self.known(call).has_ended, "one-answer: {call:?} had ended");
     }
 
-    fn check(&self, board: &Switchboard<u64>, now: Time) {
+    fn check(&self, machine: &CallMachine<u64>, now: Time) {
         let open: Vec<&Known> = self.calls.values().filter(|known| !known.has_ended).collect();
         for known in &open {
-            assert!(known.deadline > now || known.deadline == now && board.poll_timeout() == Some(now), "in-time");
+            assert!(known.deadline > now || known.deadline == now && machine.poll_timeout() == Some(now), "in-time");
         }
-        let load = board.load();
+        let load = machine.load();
         assert_eq!((load.calls, load.timers), (open.len(), open.len()), "one-timer");
         let flying: Vec<SocketId> = open.iter().filter_map(|known| known.at).collect();
         assert_eq!(load.in_flight, flying.len(), "in-flight");
         // Of those that left, too: nobody loses track of the calls that are in flight to them.
         for socket in self.users.keys().chain(&flying) {
             let expected = flying.iter().filter(|target| *target == socket).count();
-            assert_eq!(board.in_flight(*socket), expected, "in-flight");
+            assert_eq!(machine.in_flight(*socket), expected, "in-flight");
         }
-        let can_wait = |known: &&&Known| known.emitted.is_none() && !board.directory().is_served(&known.room);
+        let can_wait = |known: &&&Known| known.emitted.is_none() && !machine.directory().is_served(&known.room);
         assert!(load.waiting <= open.iter().filter(can_wait).count(), "no-waiting-while-served");
         let callers: BTreeSet<SocketId> = open.iter().map(|known| known.caller).collect();
         let users: BTreeSet<&str> = open.iter().map(|known| &*known.room.user).collect();
@@ -269,8 +269,8 @@ impl Auditor {
         let rooms: BTreeSet<&RpcRoom> = self.members.iter().map(|(room, _)| room).collect();
         assert_eq!(load.rooms, rooms.len());
         if self.users.is_empty() {
-            let left = Load { remembered_rooms: load.remembered_rooms, ..Load::default() };
-            assert_eq!((load, board.poll_timeout()), (left, None), "nothing-left");
+            let left = CallLoad { remembered_rooms: load.remembered_rooms, ..CallLoad::default() };
+            assert_eq!((load, machine.poll_timeout()), (left, None), "nothing-left");
         }
     }
 

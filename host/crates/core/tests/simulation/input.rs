@@ -1,11 +1,11 @@
-//! What can happen to a switchboard, as data: the same input is given to the machine, to the model and to the auditor.
+//! The inputs of a call machine as data: the machine, the model and the auditor get the same.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pointwork_core::decision::{Choice, Departure, Traits, Verdict};
-use pointwork_core::{AskId, CallId, CallRefused, RegisterError, SocketId, Switchboard, Time};
+use pointwork_core::decisions::{Choice, Departure, Traits, Verdict};
+use pointwork_core::{AskId, CallId, CallMachine, CallRefused, RegisterError, SocketId, Time};
 
 #[derive(Debug, Clone)]
 pub(crate) enum Input {
@@ -42,37 +42,37 @@ pub(crate) enum Returned {
 }
 
 impl Input {
-    pub(crate) fn give(&self, board: &mut Switchboard<u64>, now: Time) -> Returned {
+    pub(crate) fn give(&self, machine: &mut CallMachine<u64>, now: Time) -> Returned {
         match self.clone() {
-            Input::Connect(socket, user, replica, traits) => board.handle_connect(socket, user, replica, traits, now),
-            Input::Packet(socket) => board.handle_packet(socket, now),
+            Input::Connect(socket, user, replica, traits) => machine.handle_connect(socket, user, replica, traits, now),
+            Input::Packet(socket) => machine.handle_packet(socket, now),
             Input::Register(socket, method) => {
-                return Returned::Registered(board.handle_register(socket, method, now));
+                return Returned::Registered(machine.handle_register(socket, method, now));
             }
             Input::Registered(socket, method, age) => {
-                return Returned::Registered(board.handle_registered(socket, method, age, now));
+                return Returned::Registered(machine.handle_registered(socket, method, age, now));
             }
             Input::Unregister(socket, method) => {
-                return Returned::Registered(board.handle_unregister(socket, &method, now));
+                return Returned::Registered(machine.handle_unregister(socket, &method, now));
             }
-            Input::Disconnect(socket, cause) => board.handle_disconnect(socket, cause, now),
-            Input::Forget(socket) => return Returned::Forgotten(board.handle_forget(socket, now)),
-            Input::Link(is_up) => board.handle_link(is_up, now),
+            Input::Disconnect(socket, cause) => machine.handle_disconnect(socket, cause, now),
+            Input::Forget(socket) => return Returned::Forgotten(machine.handle_forget(socket, now)),
+            Input::Link(is_up) => machine.handle_link(is_up, now),
             Input::Call(caller, method, bytes, timeout) => {
-                return Returned::Called(board.handle_call(caller, method, bytes, timeout, now));
+                return Returned::Called(machine.handle_call(caller, method, bytes, timeout, now));
             }
-            Input::Choice(call, ask, choice) => board.handle_choice(call, ask, choice, now),
-            Input::Wait(call, ask, wait_ms) => board.handle_wait(call, ask, wait_ms, now),
-            Input::Judgement(call, ask, verdict) => board.handle_judgement(call, ask, verdict, now),
-            Input::Result(call, result) => board.handle_result(call, result, now),
+            Input::Choice(call, ask, choice) => machine.handle_choice(call, ask, choice, now),
+            Input::Wait(call, ask, wait_ms) => machine.handle_wait(call, ask, wait_ms, now),
+            Input::Judgement(call, ask, verdict) => machine.handle_judgement(call, ask, verdict, now),
+            Input::Result(call, result) => machine.handle_result(call, result, now),
             Input::HandedIn(user, call, result) => {
-                return Returned::HandedIn(board.handle_handed_in(&user, call, result, now));
+                return Returned::HandedIn(machine.handle_handed_in(&user, call, result, now));
             }
-            Input::Resumed(user, old, new, has) => board.handle_resumed(&user, old, new, &has, now),
-            Input::Undelivered(call) => board.handle_undelivered(call, now),
-            Input::Unanswerable(call) => board.handle_unanswerable(call, now),
-            Input::Unreachable(call) => board.handle_unreachable(call, now),
-            Input::Timeout => board.handle_timeout(now),
+            Input::Resumed(user, old, new, has) => machine.handle_resumed(&user, old, new, &has, now),
+            Input::Undelivered(call) => machine.handle_undelivered(call, now),
+            Input::Unanswerable(call) => machine.handle_unanswerable(call, now),
+            Input::Unreachable(call) => machine.handle_unreachable(call, now),
+            Input::Timeout => machine.handle_timeout(now),
         }
         Returned::Nothing
     }

@@ -1,36 +1,41 @@
-//! A seeded simulation of the switchboard: sockets come and go, verdicts come late, twice, in another order or never,
+//! A seeded simulation of the call machine: sockets come and go, verdicts come late, twice, in another order or never,
 //! time jumps; other replicas fall silent, come back or are lost, and the link to them goes down. After every step the
 //! machine must have said exactly what the reference model says, and every invariant must hold.
 //!
-//! `SEED=123 cargo test -p pointwork-core --test simulation` runs one seed; a failure prints the seed and its last
-//! steps.
+//! `SEED=123 cargo test -p pointwork-core --test simulation` runs one seed, `SEEDS=50000` so many. A failure prints the seed, the
+//! shortest schedule that fails and its last steps.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod auditor;
 mod input;
 mod model;
 mod past;
-mod random;
+#[path = "../seeded/mod.rs"]
+mod seeded;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pointwork_core::decision::{Choice, Departure, Traits, Verdict};
-use pointwork_core::{AskId, CallId, Command, Settings, SocketId, Switchboard, Time};
+use pointwork_core::decisions::{Choice, Departure, Traits, Verdict};
+use pointwork_core::{AskId, CallCommand, CallId, CallMachine, CallSettings, SocketId, Time};
+use proptest::collection::vec;
+use proptest::sample::select;
 
 use crate::auditor::Auditor;
 use crate::input::{Input, Returned};
 use crate::model::Model;
-use crate::random::Random;
+use crate::seeded::Random;
 
 const SEEDS: u64 = 500;
-const STEPS: usize = 1_000;
+/// Steps of a schedule at most; half as many on average.
+const STEPS_MAX: usize = 2_000;
 
 /// One run: the machine, the model, the auditor, and what the world around them may still do.
 struct World {
     random: Random,
-    board: Switchboard<u64>,
+    machine: CallMachine<u64>,
     model: Model,
     auditor: Auditor,
     now: Time,
@@ -58,18 +63,18 @@ impl World {
     fn new(seed: u64) -> World {
         let mut random = Random::new(seed);
         let tight = random.once_in(3);
-        let settings = Settings {
+        let settings = CallSettings {
             calls_max: if tight { 9 } else { 10_000 },
             calls_per_user_max: if tight { 5 } else { 1_000 },
             waiting_per_room_max: if tight { 2 } else { 256 },
             methods_per_socket_max: if tight { 2 } else { 1_024 },
             // Two users with four methods: nothing is pushed out of the history, which the model does not do.
             history_rooms_max: 16,
-            ..Settings::default()
+            ..CallSettings::default()
         };
         World {
             random,
-            board: Switchboard::new(settings),
+            machine: CallMachine::new(settings),
             model: Model::new(settings),
             auditor: Auditor::default(),
             now: Time::ZERO,
@@ -83,8 +88,9 @@ impl World {
         }
     }
 
-    fn run(&mut self) {
-        for _ in 0..STEPS {
+    fn run(&mut self, steps: &[u64]) {
+        for step in steps {
+            self.random = Random::new(*step);
             self.pass_time();
             let input = self.any_input();
             // A thread that read the clock before another one took the lock.
@@ -99,7 +105,7 @@ impl World {
         while let Some(input) = self.news.pop_front() {
             self.step(&input, self.now);
         }
-        while let Some(at) = self.board.poll_timeout() {
+        while let Some(at) = self.machine.poll_timeout() {
             self.now = self.now.max(at);
             self.step(&Input::Timeout, self.now);
         }
@@ -117,27 +123,27 @@ impl World {
         self.trace.push_back(format!("{:>12} µs  {input_text}", now.as_micros()));
         self.told_now = self.told_now.max(now);
         self.auditor.before(input);
-        let returned = input.give(&mut self.board, now);
-        let told: Vec<Command<u64>> = std::iter::from_fn(|| self.board.next_command()).collect();
+        let returned = input.give(&mut self.machine, now);
+        let told: Vec<CallCommand<u64>> = std::iter::from_fn(|| self.machine.next_command()).collect();
         let expected = self.model.give(input, now);
         assert_eq!((&returned, &told), (&expected.0, &expected.1), "machine (left) and model (right) differ");
-        self.auditor.after(input, &returned, &told, &self.board, self.told_now);
-        assert_eq!(self.board.poll_timeout(), self.model.next_wake(), "next wake");
-        assert_eq!(self.board.load().sockets, self.model.sockets());
+        self.auditor.after(input, &returned, &told, &self.machine, self.told_now);
+        assert_eq!(self.machine.poll_timeout(), self.model.next_wake(), "next wake");
+        assert_eq!(self.machine.load().sockets, self.model.sockets());
         self.remember(&told);
     }
 
-    fn remember(&mut self, told: &[Command<u64>]) {
+    fn remember(&mut self, told: &[CallCommand<u64>]) {
         for command in told {
             match command {
-                Command::AskTarget { call, ask, .. } => self.questions.push((*call, *ask, Slot::Target)),
-                Command::AskGrace { call, ask, .. } => self.questions.push((*call, *ask, Slot::Grace)),
-                Command::AskPresence { call, ask, .. } => self.questions.push((*call, *ask, Slot::Presence)),
-                Command::Emit { call, .. } => self.emitted.push(*call),
-                Command::Answer { .. }
-                | Command::Forget { .. }
-                | Command::Held { .. }
-                | Command::WarnSeveral { .. } => {}
+                CallCommand::AskTarget { call, ask, .. } => self.questions.push((*call, *ask, Slot::Target)),
+                CallCommand::AskGrace { call, ask, .. } => self.questions.push((*call, *ask, Slot::Grace)),
+                CallCommand::AskPresence { call, ask, .. } => self.questions.push((*call, *ask, Slot::Presence)),
+                CallCommand::Emit { call, .. } => self.emitted.push(*call),
+                CallCommand::Answer { .. }
+                | CallCommand::Forget { .. }
+                | CallCommand::Held { .. }
+                | CallCommand::WarnSeveral { .. } => {}
             }
         }
     }
@@ -149,7 +155,7 @@ impl World {
             5..=20 => self.random.below(4_000_000),
             21..=35 => {
                 // Exactly when the machine wants to be woken.
-                self.now = self.board.poll_timeout().map_or(self.now, |at| self.now.max(at));
+                self.now = self.machine.poll_timeout().map_or(self.now, |at| self.now.max(at));
                 return;
             }
             36..=500 => self.random.below(30_000),
@@ -193,7 +199,7 @@ impl World {
         let silent: Vec<_> = self.silent.extract_if(.., |(id, ..)| replica_of(*id) == replica).collect();
         if silent.is_empty() {
             for id in self.connected.extract_if(.., |id| replica_of(*id) == replica) {
-                let directory = self.board.directory();
+                let directory = self.machine.directory();
                 let Some(user) = directory.user(id) else { continue };
                 self.silent.push((id, user.clone(), directory.methods(id).cloned().collect()));
                 self.news.push_back(Input::Disconnect(id, Departure::ReplicaSilent));
@@ -364,33 +370,33 @@ fn replica_of(socket: SocketId) -> u32 {
     }
 }
 
-/// Prints the seed and the last steps when a run panics.
-struct Reporter<'a>(u64, &'a mut World);
+/// Prints the last steps when a run panics.
+struct Reporter<'a>(bool, &'a mut World);
 
 impl Drop for Reporter<'_> {
     #[allow(clippy::print_stderr)]
     fn drop(&mut self) {
-        if std::thread::panicking() {
+        if self.0 && std::thread::panicking() {
             let steps: Vec<&str> = self.1.trace.iter().map(String::as_str).collect();
-            eprintln!("SEED={}\nthe last steps:\n{}", self.0, steps.join("\n"));
+            eprintln!("the last steps:\n{}", steps.join("\n"));
         }
     }
 }
 
 #[test]
 fn the_machine_says_what_the_model_says_and_keeps_its_invariants() {
-    let seeds = match std::env::var("SEED") {
-        Ok(seed) => vec![seed.parse().expect("SEED is a number")],
-        Err(_) => (0..SEEDS).collect(),
-    };
-    let mut ends: BTreeMap<&str, usize> = BTreeMap::new();
+    let seeds = seeded::seeds(SEEDS);
+    let ends: RefCell<BTreeMap<&str, usize>> = RefCell::default();
     for seed in &seeds {
-        let mut world = World::new(*seed);
-        Reporter(*seed, &mut world).1.run();
-        for (end, count) in world.auditor.ends {
-            *ends.entry(end).or_default() += count;
-        }
+        seeded::play(*seed, &seeded::steps(1..=STEPS_MAX), |steps, is_reported| {
+            let mut world = World::new(*seed);
+            Reporter(is_reported, &mut world).1.run(&steps);
+            for (end, count) in world.auditor.ends {
+                *ends.borrow_mut().entry(end).or_default() += count;
+            }
+        });
     }
+    let ends = ends.into_inner();
     if seeds.len() > 1 {
         // A simulation that never reaches an end proves nothing about it.
         assert_eq!(ends.len(), 7, "{ends:?}");
@@ -401,54 +407,57 @@ fn the_machine_says_what_the_model_says_and_keeps_its_invariants() {
 /// What one socket sends in a burst takes effect in the order it was sent.
 #[test]
 fn a_burst_on_one_socket_ends_as_its_order_says() {
+    let inputs = (select(["m", "n", "b:n", "o"].as_slice()), 0..3);
     for seed in 0..20 {
-        let mut world = World::new(seed);
-        world.board = Switchboard::new(Settings::default());
-        world.model = Model::new(Settings::default());
-        let socket = SocketId(1);
-        world.step(&Input::Connect(socket, "a".into(), 0, Traits::default()), Time::ZERO);
-        let mut registered: BTreeMap<Arc<str>, bool> = BTreeMap::new();
-        for _ in 0..1_000 {
-            let method: Arc<str> = world.random.pick(&["m", "n", "b:n", "o"]).into();
-            let input = match world.random.below(3) {
-                0 => Input::Register(socket, method.clone()),
-                1 => Input::Unregister(socket, method.clone()),
-                _ => Input::Call(socket, method.clone(), 0, Duration::from_secs(30)),
-            };
-            match &input {
-                Input::Register(..) => _ = registered.insert(method, true),
-                Input::Unregister(..) => _ = registered.insert(method, false),
-                _ => {}
+        seeded::play(seed, &vec(inputs.clone(), 0..=STEPS_MAX), |burst, _| {
+            let mut world = World::new(seed);
+            world.machine = CallMachine::new(CallSettings::default());
+            world.model = Model::new(CallSettings::default());
+            let socket = SocketId(1);
+            world.step(&Input::Connect(socket, "a".into(), 0, Traits::default()), Time::ZERO);
+            let mut registered: BTreeSet<Arc<str>> = BTreeSet::new();
+            for (method, input) in burst {
+                let method: Arc<str> = method.into();
+                let input = match input {
+                    0 => Input::Register(socket, method.clone()),
+                    1 => Input::Unregister(socket, method.clone()),
+                    _ => Input::Call(socket, method.clone(), 0, Duration::from_secs(30)),
+                };
+                match &input {
+                    Input::Register(..) => _ = registered.insert(method),
+                    Input::Unregister(..) => _ = registered.remove(&method),
+                    _ => {}
+                }
+                world.step(&input, Time::ZERO);
             }
-            world.step(&input, Time::ZERO);
-        }
-        let expected: Vec<&Arc<str>> = registered.iter().filter(|(_, is)| **is).map(|(method, _)| method).collect();
-        assert_eq!(world.board.directory().methods(socket).collect::<Vec<_>>(), expected);
-        world.connected.push(socket);
-        world.wind_down();
+            let methods: BTreeSet<Arc<str>> = world.machine.directory().methods(socket).cloned().collect();
+            assert_eq!(methods, registered);
+            world.connected.push(socket);
+            world.wind_down();
+        });
     }
 }
 
 /// Settled calls leave no memory behind: the same load a thousand times over needs what it needed once.
 #[test]
 fn settled_calls_leave_nothing() {
-    let mut board: Switchboard<u64> = Switchboard::new(Settings::default());
+    let mut machine: CallMachine<u64> = CallMachine::new(CallSettings::default());
     let (daemon, caller) = (SocketId(1), SocketId(2));
     let mut now = Time::ZERO;
     for socket in [daemon, caller] {
-        board.handle_connect(socket, "a".into(), 0, Traits::default(), now);
+        machine.handle_connect(socket, "a".into(), 0, Traits::default(), now);
     }
-    board.handle_register(daemon, "m".into(), now).unwrap();
-    let idle = board.load();
+    machine.handle_register(daemon, "m".into(), now).unwrap();
+    let idle = machine.load();
     for round in 0..1_000 {
         now = now + Duration::from_millis(1);
         let timeout = Duration::from_secs(30);
-        let returned = Input::Call(caller, "m".into(), 0, timeout).give(&mut board, now);
+        let returned = Input::Call(caller, "m".into(), 0, timeout).give(&mut machine, now);
         let Returned::Called(Ok(call)) = returned else { panic!("a call: {returned:?}") };
-        board.handle_choice(call, AskId(1), Choice::Pick(0), now);
-        assert_eq!(board.in_flight(daemon), 1);
-        board.handle_result(call, round, now);
-        assert_eq!(std::iter::from_fn(|| board.next_command()).count(), 3);
-        assert_eq!((board.load(), board.poll_timeout()), (idle, None));
+        machine.handle_choice(call, AskId(1), Choice::Pick(0), now);
+        assert_eq!(machine.in_flight(daemon), 1);
+        machine.handle_result(call, round, now);
+        assert_eq!(std::iter::from_fn(|| machine.next_command()).count(), 3);
+        assert_eq!((machine.load(), machine.poll_timeout()), (idle, None));
     }
 }

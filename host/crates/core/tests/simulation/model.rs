@@ -1,12 +1,15 @@
-//! The reference model: what a switchboard is meant to do, over plain lists that are searched from end to end. It keeps no index and
+//! The reference model: what a call machine is meant to do, over plain lists that are searched from end to end. It keeps no index and
 //! no timer: counts and moments are worked out whenever they are wanted. It predicts every command.
+
+mod calls;
+mod steps;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pointwork_core::decision::{self, Absence, Candidate, Choice, Departure, Traits, Verdict};
-use pointwork_core::{Answer, AskId, CallId, CallRefused, Command, RegisterError, Settings, SocketId, Time};
+use pointwork_core::decisions::{self, Absence, Candidate, Choice, Departure, Traits, Verdict};
+use pointwork_core::{Answer, AskId, CallCommand, CallId, CallRefused, CallSettings, RegisterError, SocketId, Time};
 
 use crate::input::{Input, Returned};
 use crate::past::Log;
@@ -18,7 +21,7 @@ const PROOFS: [Departure; 5] =
     [Departure::Closed, Departure::TransportLost, Departure::ReplicaLost, Departure::Drained, Departure::Evicted];
 
 pub(crate) struct Model {
-    settings: Settings,
+    settings: CallSettings,
     now: Time,
     link_is_up: bool,
     sockets: Vec<Socket>,
@@ -29,7 +32,7 @@ pub(crate) struct Model {
     pub(crate) calls: Vec<Call>,
     calls_taken: u64,
     warned: Vec<(Time, Room)>,
-    out: Vec<Command<u64>>,
+    out: Vec<CallCommand<u64>>,
 }
 
 struct Socket {
@@ -129,7 +132,7 @@ fn millis(from: Time, to: Time) -> u32 {
 }
 
 impl Model {
-    pub(crate) fn new(settings: Settings) -> Model {
+    pub(crate) fn new(settings: CallSettings) -> Model {
         Model {
             settings,
             now: Time::ZERO,
@@ -146,7 +149,7 @@ impl Model {
     }
 
     /// What the machine is expected to return and to command.
-    pub(crate) fn give(&mut self, input: &Input, now: Time) -> (Returned, Vec<Command<u64>>) {
+    pub(crate) fn give(&mut self, input: &Input, now: Time) -> (Returned, Vec<CallCommand<u64>>) {
         self.now = self.now.max(now);
         while let Some(due) = self.calls.iter().map(|call| (call.wake(), call.id)).min()
             && due.0 <= self.now
@@ -290,7 +293,7 @@ impl Model {
         let own: Vec<CallId> = self.calls.iter().filter(|call| call.caller == id).map(|call| call.id).collect();
         for call in own {
             self.calls.retain(|open| open.id != call);
-            self.out.push(Command::Forget { call });
+            self.out.push(CallCommand::Forget { call });
         }
     }
 
@@ -303,345 +306,6 @@ impl Model {
         self.registered.retain(|entry| !is_done || entry.socket != id);
         self.sockets.retain(|socket| !is_done || socket.id != id);
         is_done
-    }
-
-    fn call(
-        &mut self,
-        caller: SocketId,
-        method: &Arc<str>,
-        bytes: u32,
-        timeout: Duration,
-    ) -> Result<CallId, CallRefused> {
-        self.touch(caller);
-        let user = self.socket(caller).ok_or(CallRefused::UnknownCaller)?.user.clone();
-        let room = (user, method.clone());
-        if method.is_empty() || method.len() > self.settings.method_bytes_max {
-            return Err(CallRefused::InvalidMethod);
-        }
-        if self.calls.len() >= self.settings.calls_max {
-            return Err(CallRefused::TooManyCalls);
-        }
-        if self.calls.iter().filter(|call| call.room.0 == room.0).count() >= self.settings.calls_per_user_max {
-            return Err(CallRefused::TooManyCallsOfUser);
-        }
-        if !self.is_served(&room) && self.waiting(&room) >= self.settings.waiting_per_room_max {
-            return Err(CallRefused::TooManyWaiting);
-        }
-        self.calls_taken += 1;
-        let id = CallId(self.calls_taken);
-        self.calls.push(Call {
-            id,
-            caller,
-            room,
-            bytes,
-            arrived: self.now,
-            timeout,
-            deadline: self.now + timeout,
-            asked: 0,
-            target_asks: 0,
-            in_a_row: 0,
-            grace_asks: 0,
-            told: None,
-            phase: Phase::Choosing { ask: 0, offered: Vec::new() },
-        });
-        self.resolve(id);
-        Ok(id)
-    }
-
-    fn choice(&mut self, id: CallId, ask: AskId, choice: Choice) {
-        let Some(call) = self.open(id) else { return };
-        let Phase::Choosing { ask: open, offered } = &call.phase else { return };
-        if *open != ask.0 {
-            return;
-        }
-        let picked = match choice {
-            Choice::Reject => return self.answer(id, Answer::Unavailable),
-            Choice::Pick(index) => offered.get(index as usize).copied(),
-        };
-        let room = call.room.clone();
-        match picked {
-            Some(socket) if self.has(socket, &room) && self.reaches(socket) => self.send(id, socket),
-            _ => self.resolve(id),
-        }
-    }
-
-    fn wait(&mut self, id: CallId, ask: AskId, wait_ms: u32) {
-        let until = self.now + Duration::from_millis(wait_ms.into());
-        let Some(call) = self.open(id) else { return };
-        if matches!(call.phase, Phase::AskingGrace { ask: open } if open == ask.0) {
-            call.phase = Phase::Waiting { until };
-            let arrived = call.arrived;
-            if wait_ms == 0 {
-                self.answer(id, Answer::Unavailable);
-            } else {
-                self.tell_held(id, arrived, until);
-            }
-        }
-    }
-
-    fn judgement(&mut self, id: CallId, ask: AskId, verdict: Verdict) {
-        let now = self.now;
-        let Some(call) = self.open(id) else { return };
-        let Phase::InFlight { doubt: Some(doubt), .. } = &mut call.phase else { return };
-        if doubt.ask != Some(ask.0) {
-            return;
-        }
-        match verdict {
-            Verdict::Abort => self.answer(id, Answer::TargetDisconnected),
-            Verdict::Hold(hold_ms) => {
-                doubt.ask = None;
-                doubt.until = now + Duration::from_millis(hold_ms.max(10).into());
-                let since = doubt.since;
-                if call.told.is_none() {
-                    self.tell_held(id, since, Time::from_micros(u64::MAX));
-                }
-            }
-        }
-    }
-
-    /// The caller learns that its call is held, until its deadline at most.
-    fn tell_held(&mut self, id: CallId, since: Time, until: Time) {
-        let now = self.now;
-        let Some(call) = self.open(id) else { return };
-        call.told = Some(since);
-        let left = until.min(call.deadline).saturating_since(now);
-        self.out.push(Command::Held { call: id, since: now.saturating_since(since), left });
-    }
-
-    /// A call that is held no longer; its caller learns that if it knew of it.
-    fn tell_on(&mut self, id: CallId) {
-        let now = self.now;
-        if let Some(since) = self.open(id).and_then(|call| call.told.take()) {
-            self.out.push(Command::Held { call: id, since: now.saturating_since(since), left: Duration::ZERO });
-        }
-    }
-
-    fn handed_in(&mut self, user: &Arc<str>, id: CallId, result: u64) -> bool {
-        let is_meant =
-            |call: &&mut Call| call.room.0 == *user && matches!(call.phase, Phase::InFlight { resumable: true, .. });
-        let is_taken = self.open(id).filter(is_meant).is_some();
-        if is_taken {
-            self.answer(id, Answer::Result(result));
-        }
-        is_taken
-    }
-
-    fn resumed(&mut self, user: &Arc<str>, old: SocketId, new: SocketId, has: &BTreeSet<CallId>) {
-        let meant = |call: &&Call| {
-            let is_it = matches!(call.phase, Phase::InFlight { target, resumable: true, .. } if target == old);
-            is_it && call.room.0 == *user
-        };
-        let meant: Vec<CallId> = self.calls.iter().filter(meant).map(|call| call.id).collect();
-        let is_gone = old != new && self.socket(old).is_some_and(|socket| socket.user == *user);
-        if is_gone {
-            self.drop_socket(old, Departure::TransportLost);
-        }
-        for id in meant {
-            let Some(Call { phase: Phase::InFlight { target, resumed, give_up, doubt, .. }, .. }) = self.open(id)
-            else {
-                continue;
-            };
-            *resumed = has.contains(&id);
-            if *resumed {
-                (*target, *give_up, *doubt) = (new, None, None);
-                self.tell_on(id);
-            } else {
-                self.undelivered(id);
-                self.doubt_call(id, Departure::TransportLost);
-            }
-        }
-        if is_gone {
-            self.doubt_calls(old, None, Departure::TransportLost);
-        }
-    }
-
-    fn undelivered(&mut self, id: CallId) {
-        let Some(Call { phase: Phase::InFlight { resumable, resumed: false, doubt, .. }, .. }) = self.open(id) else {
-            return;
-        };
-        let was_resumable = std::mem::take(resumable);
-        match doubt {
-            Some(_) if was_resumable => self.ask_presence(id),
-            Some(_) => {}
-            None => self.unanswerable(id),
-        }
-    }
-
-    fn unreachable(&mut self, id: CallId) {
-        let Some(Call { phase: Phase::InFlight { resumable, resumed: false, doubt, .. }, .. }) = self.open(id) else {
-            return;
-        };
-        let is_gone = doubt.as_ref().is_some_and(|doubt| PROOFS.contains(&doubt.cause));
-        if !*resumable || !is_gone {
-            self.answer(id, Answer::Unreachable);
-        }
-    }
-
-    fn result(&mut self, id: CallId, result: u64) {
-        let now = self.now;
-        let Some(call) = self.open(id) else { return };
-        let Phase::InFlight { target, sent, .. } = call.phase else { return };
-        if let Some(socket) = self.socket(target) {
-            socket.last_packet = now;
-            socket.answer_us = (now.as_micros() - sent.as_micros()).clamp(1, u32::MAX.into()) as u32;
-            socket.unanswered = 0;
-        }
-        self.answer(id, Answer::Result(result));
-    }
-
-    fn unanswerable(&mut self, id: CallId) {
-        let at = self.now + Duration::from_secs(1);
-        if let Some(Call { phase: Phase::InFlight { give_up, resumed: false, doubt: None, .. }, .. }) = self.open(id) {
-            give_up.get_or_insert(at);
-        }
-    }
-
-    fn wake(&mut self, id: CallId) {
-        let now = self.now;
-        let Some(call) = self.open(id).cloned() else { return };
-        match call.phase {
-            Phase::Waiting { .. } => self.answer(id, Answer::Unavailable),
-            Phase::InFlight { doubt: Some(_), .. } if call.deadline > now => self.ask_presence(id),
-            Phase::InFlight { target, .. } => {
-                if let Some(socket) = self.socket(target) {
-                    socket.unanswered += 1;
-                }
-                self.answer(id, Answer::TimedOut);
-            }
-            Phase::Choosing { .. } | Phase::AskingGrace { .. } => self.answer(id, Answer::TimedOut),
-        }
-    }
-
-    fn resolve(&mut self, id: CallId) {
-        let Some(call) = self.open(id).cloned() else { return };
-        let members: Vec<(SocketId, i128)> = self
-            .registered
-            .iter()
-            .filter(|entry| entry.room == call.room)
-            .map(|entry| (entry.socket, entry.at))
-            .collect();
-        if members.is_empty() {
-            return self.ask_grace(id);
-        }
-        let within_reach: Vec<(SocketId, i128)> =
-            members.iter().copied().filter(|(socket, _)| self.reaches(*socket)).collect();
-        let Some((first, _)) = within_reach.first().copied() else { return self.answer(id, Answer::Unreachable) };
-        let now = self.now;
-        let is_quiet = self.warned.iter().any(|(at, room)| *room == call.room && millis(*at, now) < 60_000);
-        if members.len() > 1 && !is_quiet {
-            self.warned.push((now, call.room.clone()));
-            let (user, method) = call.room.clone();
-            self.out.push(Command::WarnSeveral { user, method, count: members.len() });
-        }
-        if call.in_a_row == 3 {
-            return self.send(id, first);
-        }
-        let offered: Vec<(SocketId, i128)> = within_reach.into_iter().take(32).collect();
-        let candidates =
-            offered.iter().map(|(socket, at)| self.candidate(*socket, *at, &call.room, call.caller)).collect();
-        let input = self.view(&call, call.target_asks);
-        let Some(call) = self.open(id) else { return };
-        call.asked += 1;
-        call.target_asks += 1;
-        call.in_a_row += 1;
-        let ask = call.asked;
-        call.phase = Phase::Choosing { ask, offered: offered.into_iter().map(|(socket, _)| socket).collect() };
-        let user = call.room.0.clone();
-        self.out.push(Command::AskTarget { call: id, ask: AskId(ask), user, input, candidates });
-    }
-
-    fn send(&mut self, id: CallId, target: SocketId) {
-        let (now, registrations) = (self.now, self.registrations);
-        let resumable = self.socket(target).is_some_and(|socket| socket.traits.resumable);
-        let Some(call) = self.open(id) else { return };
-        if call.caller == target {
-            return self.answer(id, Answer::SameSocket);
-        }
-        call.phase =
-            Phase::InFlight { target, sent: now, resumable, resumed: false, registrations, give_up: None, doubt: None };
-        let left = call.timeout;
-        call.deadline = now + left;
-        self.tell_on(id);
-        self.out.push(Command::Emit { call: id, target, left, resumable });
-    }
-
-    fn doubt_calls(&mut self, socket: SocketId, room: Option<&Room>, cause: Departure) {
-        for id in self.calls.iter().map(|call| call.id).collect::<Vec<_>>() {
-            let Some(call) = self.open(id) else { continue };
-            if room.is_some_and(|room| *room != call.room) {
-                continue;
-            }
-            if call.target() == Some(socket) {
-                self.doubt_call(id, cause);
-            }
-        }
-    }
-
-    fn doubt_call(&mut self, id: CallId, cause: Departure) {
-        let now = self.now;
-        let Some(Call { phase: Phase::InFlight { doubt, .. }, .. }) = self.open(id) else { return };
-        if doubt.as_ref().is_some_and(|old| PROOFS.contains(&old.cause) || old.cause == cause) {
-            return;
-        }
-        doubt.get_or_insert(Doubt { cause, since: now, asks: 0, ask: None, until: now }).cause = cause;
-        self.ask_presence(id);
-    }
-
-    fn ask_grace(&mut self, id: CallId) {
-        let Some(call) = self.open(id).cloned() else { return };
-        let waiting = self.waiting(&call.room);
-        if waiting >= self.settings.waiting_per_room_max {
-            return self.answer(id, Answer::Unavailable);
-        }
-        let past = self.log.past(&call.room, self.now);
-        let input = self.view(&call, call.grace_asks);
-        let absence = Absence {
-            cause: past.cause,
-            gone_ms: past.gone_ms,
-            departures: past.departures,
-            returns_ms: past.returns_ms,
-            waiting: waiting as u32,
-            replica_age_ms: millis(Time::ZERO, self.now),
-        };
-        let Some(call) = self.open(id) else { return };
-        call.asked += 1;
-        call.grace_asks += 1;
-        call.in_a_row = 0;
-        call.phase = Phase::AskingGrace { ask: call.asked };
-        let (ask, user) = (AskId(call.asked), call.room.0.clone());
-        self.out.push(Command::AskGrace { call: id, ask, user, input, absence });
-    }
-
-    fn ask_presence(&mut self, id: CallId) {
-        let now = self.now;
-        let Some(call) = self.open(id) else { return };
-        call.asked += 1;
-        let ask = call.asked;
-        let Phase::InFlight { doubt: Some(doubt), .. } = &mut call.phase else { return };
-        let attempt = doubt.asks;
-        doubt.asks += 1;
-        doubt.ask = Some(ask);
-        let call = call.clone();
-        let Phase::InFlight { sent, resumable, registrations, doubt: Some(doubt), .. } = &call.phase else { return };
-        let is_return = |entry: &Registered| entry.room == call.room && entry.number > *registrations;
-        let past = self.log.past(&call.room, now);
-        let input = self.view(&call, attempt);
-        let doubt = decision::Doubt {
-            cause: doubt.cause,
-            since_ms: millis(doubt.since, now),
-            sent_ms: millis(*sent, now),
-            resumable: *resumable,
-            returned: self.registered.iter().any(is_return),
-            departures: past.departures,
-            returns_ms: past.returns_ms,
-        };
-        let user = call.room.0.clone();
-        self.out.push(Command::AskPresence { call: id, ask: AskId(ask), user, input, doubt });
-    }
-
-    fn answer(&mut self, id: CallId, answer: Answer<u64>) {
-        self.calls.retain(|call| call.id != id);
-        self.out.push(Command::Answer { call: id, answer });
     }
 
     fn leave(&mut self, id: SocketId, room: &Room, cause: Departure) -> bool {
@@ -671,8 +335,8 @@ impl Model {
         }
     }
 
-    fn view(&self, call: &Call, attempt: u32) -> decision::Call {
-        decision::Call {
+    fn view(&self, call: &Call, attempt: u32) -> decisions::Call {
+        decisions::Call {
             method: call.room.1.clone(),
             params_bytes: call.bytes,
             waited_ms: millis(call.arrived, self.now),

@@ -1,9 +1,9 @@
-//! The model's history of absences: the whole log, read anew for every question.
+//! The model of the history of absences: it keeps the whole log and reads it anew for every question.
 
 use std::sync::Arc;
 
 use pointwork_core::Time;
-use pointwork_core::decision::Departure;
+use pointwork_core::decisions::Departure;
 
 const HOUR_US: u64 = 3_600_000_000;
 

@@ -1,4 +1,6 @@
+use super::steps::REPORTS_MS;
 use super::*;
+use crate::rollout::view::RolloutView;
 
 const TIMEOUT_MS: u64 = 1_000;
 
@@ -6,31 +8,43 @@ fn pushed(document: &Document, digest: &str, force: bool) -> Document {
     document.push(&digest.into(), force, 10).unwrap().unwrap()
 }
 
-fn seen(document: &Document, live: &[&str]) -> Seen {
+fn seen(document: &Document, live: &[&str]) -> RolloutView {
     let live = live.iter().map(|uid| Uid::from(*uid)).collect();
-    Seen { now_ms: 20, document: document.clone(), live, is_complete: true, is_current_stored: true, ..Seen::default() }
+    RolloutView {
+        now_ms: 20,
+        document: document.clone(),
+        live,
+        is_complete: true,
+        is_current_stored: true,
+        ..RolloutView::default()
+    }
 }
 
-fn report(push: u64, prepared: Option<&str>, error: Option<&str>) -> Report {
+fn report(push: u64, prepared: Option<&str>, error: Option<&str>) -> ReplicaReport {
     let failed = |digest: &str| ReportError { digest: digest.into(), kind: "link".into(), message: "why".into() };
-    Report { push: Some(push), prepared: prepared.map(Into::into), error: error.map(failed), ..Report::default() }
+    ReplicaReport {
+        push: Some(push),
+        prepared: prepared.map(Into::into),
+        error: error.map(failed),
+        ..ReplicaReport::default()
+    }
 }
 
 fn follower() -> Follower {
     Follower::new("a".into(), TIMEOUT_MS)
 }
 
-fn written(step: Option<Step>) -> Document {
+fn written(step: Option<RolloutStep>) -> Document {
     match step {
-        Some(Step::Write(document)) => document,
+        Some(RolloutStep::Write(document)) => document,
         other => panic!("{other:?}"),
     }
 }
 
 /// A replica that has `digest` prepared for the push of `seen`.
-fn ready(seen: &Seen, digest: &str) -> Follower {
+fn ready(seen: &RolloutView, digest: &str) -> Follower {
     let mut follower = follower();
-    assert_eq!(follower.step(seen), Some(Step::Prepare(digest.into())));
+    assert_eq!(follower.step(seen), Some(RolloutStep::Prepare(digest.into())));
     follower.prepared(&digest.into());
     follower
 }
@@ -50,7 +64,7 @@ fn the_pointer_moves_when_all_that_live_are_prepared() {
     let moved = written(follower.step(&seen));
     assert_eq!((moved.current.as_deref(), moved.pending.is_some()), (Some("x"), false));
     seen.document = moved;
-    assert_eq!(follower.step(&seen), Some(Step::Switch("x".into())));
+    assert_eq!(follower.step(&seen), Some(RolloutStep::Switch("x".into())));
     assert!(!follower.is_in_step());
     follower.serves(Some("x".into()), 1);
     assert_eq!((follower.step(&seen), follower.is_in_step()), (None, true));
@@ -65,7 +79,7 @@ fn one_error_fails_a_push_and_says_who_and_why() {
     assert_eq!((failed.replica.as_deref(), failed.kind.as_str(), failed.message.as_str()), (Some("b"), "link", "why"));
     let mut own = follower();
     seen.reports.clear();
-    assert_eq!(own.step(&seen), Some(Step::Prepare("x".into())));
+    assert_eq!(own.step(&seen), Some(RolloutStep::Prepare("x".into())));
     own.refused(&"x".into(), "memory", "none left", 20);
     assert_eq!(written(own.step(&seen)).failed.unwrap().replica.as_deref(), Some("a"));
 }
@@ -104,9 +118,9 @@ fn what_was_prepared_for_a_failed_push_is_discarded_and_its_error_forgotten() {
     shown.is_complete = false;
     let mut follower = ready(&shown, "x");
     shown.document = document.fail(None, "timeout", "", 20);
-    assert_eq!(follower.step(&shown), Some(Step::Discard("x".into())));
+    assert_eq!(follower.step(&shown), Some(RolloutStep::Discard("x".into())));
     shown.document = pushed(&shown.document, "x", false);
-    assert_eq!(follower.step(&shown), Some(Step::Prepare("x".into())), "again, for another push");
+    assert_eq!(follower.step(&shown), Some(RolloutStep::Prepare("x".into())), "again, for another push");
     follower.refused(&"x".into(), "link", "why", 20);
     assert!(follower.report().error.is_some());
     shown.document = shown.document.fail(None, "link", "why", 21);
@@ -124,10 +138,10 @@ fn the_breakers_news_reach_the_document_and_the_documents_quarantine_the_engine(
     let mut other = Follower::new("b".into(), TIMEOUT_MS);
     other.serves(Some("y".into()), 2);
     shown.document = back.clone();
-    assert_eq!(other.step(&shown), Some(Step::Quarantine("y".into(), "traps".into())));
-    assert_eq!(other.step(&shown), Some(Step::Prepare("x".into())));
+    assert_eq!(other.step(&shown), Some(RolloutStep::Quarantine("y".into(), "traps".into())));
+    assert_eq!(other.step(&shown), Some(RolloutStep::Prepare("x".into())));
     shown.document = back.retry(&"y".into(), true, false, 50).unwrap();
-    assert_eq!(other.step(&shown), Some(Step::Free("y".into())));
+    assert_eq!(other.step(&shown), Some(RolloutStep::Free("y".into())));
 }
 
 #[test]
@@ -138,10 +152,10 @@ fn an_emptied_store_is_filled_by_the_newest() {
     follower.serves(Some("x".into()), 1);
     assert_eq!(follower.step(&seen(&document, &["a"])), None);
     let empty = seen(&Document::default(), &["a"]);
-    let Some(Step::Restore(restored)) = follower.step(&empty) else { panic!("it is not restored") };
+    let Some(RolloutStep::Restore(restored)) = follower.step(&empty) else { panic!("it is not restored") };
     assert_eq!((restored.current.as_deref(), restored.since_ms), (Some("x"), document.since_ms));
     let newer = document.undo(900).unwrap();
-    assert_eq!(follower.step(&seen(&newer, &["a"])), Some(Step::Unload), "another knew more");
+    assert_eq!(follower.step(&seen(&newer, &["a"])), Some(RolloutStep::Unload), "another knew more");
     let mut without = Follower::new("b".into(), TIMEOUT_MS);
     without.serves(Some("x".into()), 1);
     assert_eq!(without.step(&seen(&document, &["b"])), None);
@@ -153,13 +167,13 @@ fn what_cannot_be_followed_is_tried_again_later() {
     let document = pushed(&Document::default(), "x", true).moved(20);
     let mut shown = seen(&document, &["a"]);
     let mut follower = follower();
-    assert_eq!(follower.step(&shown), Some(Step::Prepare("x".into())));
+    assert_eq!(follower.step(&shown), Some(RolloutStep::Prepare("x".into())));
     assert_eq!(follower.step(&shown), None, "it is being prepared");
     follower.refused(&"x".into(), "unreadable", "gone", 20);
     assert_eq!((follower.step(&shown), follower.was_in_step()), (None, false));
     assert_eq!(follower.report().error.unwrap().kind, "unreadable");
     shown.now_ms += RETRY_MS;
-    assert_eq!(follower.step(&shown), Some(Step::Prepare("x".into())));
+    assert_eq!(follower.step(&shown), Some(RolloutStep::Prepare("x".into())));
 }
 
 #[test]
@@ -171,7 +185,7 @@ fn a_module_that_the_store_lacks_is_put_back_by_whoever_serves_it() {
     follower.serves(Some("x".into()), 1);
     assert_eq!(follower.step(&shown), None, "it is not here");
     follower.keep("x".into());
-    assert_eq!(follower.step(&shown), Some(Step::Store("x".into())));
+    assert_eq!(follower.step(&shown), Some(RolloutStep::Store("x".into())));
 }
 
 #[test]
@@ -180,7 +194,7 @@ fn what_is_pushed_and_what_is_to_serve_can_both_be_impossible() {
     let shown = seen(&document, &["a", "b"]);
     let mut follower = follower();
     for digest in ["y", "x"] {
-        assert_eq!(follower.step(&shown), Some(Step::Prepare(digest.into())));
+        assert_eq!(follower.step(&shown), Some(RolloutStep::Prepare(digest.into())));
         follower.refused(&digest.into(), "unreadable", "gone", 20);
     }
     assert_eq!(follower.step(&shown), None);
@@ -194,7 +208,7 @@ fn a_module_that_does_not_come_is_asked_for_less_and_less_often() {
     let mut follower = follower();
     let mut waits = Vec::new();
     for _ in 0..6 {
-        assert_eq!(follower.step(&shown), Some(Step::Prepare("x".into())));
+        assert_eq!(follower.step(&shown), Some(RolloutStep::Prepare("x".into())));
         let wait_ms = follower.postponed(&"x".into(), "unreadable", "no answer in time", shown.now_ms);
         assert_eq!(follower.report().error.map(|error| error.message).as_deref(), Some("no answer in time"));
         shown.now_ms += wait_ms - 1;
@@ -203,7 +217,7 @@ fn a_module_that_does_not_come_is_asked_for_less_and_less_often() {
         waits.push(wait_ms);
     }
     assert_eq!(waits, [1_000, 2_000, 4_000, 8_000, 10_000, 10_000]);
-    assert_eq!(follower.step(&shown), Some(Step::Prepare("x".into())));
+    assert_eq!(follower.step(&shown), Some(RolloutStep::Prepare("x".into())));
     follower.prepared(&"x".into());
     assert_eq!(follower.report().error, None);
 }
@@ -212,7 +226,7 @@ fn a_module_that_does_not_come_is_asked_for_less_and_less_often() {
 fn a_push_whose_module_is_late_does_not_fail_before_its_time() {
     let mut shown = seen(&pushed(&Document::default(), "x", false), &["a"]);
     let mut follower = follower();
-    assert_eq!(follower.step(&shown), Some(Step::Prepare("x".into())));
+    assert_eq!(follower.step(&shown), Some(RolloutStep::Prepare("x".into())));
     follower.postponed(&"x".into(), "unreadable", "no answer in time", shown.now_ms);
     assert_eq!((follower.step(&shown), follower.report().error), (None, None));
     shown.now_ms = 10 + TIMEOUT_MS + 1;
@@ -250,9 +264,9 @@ fn who_joins_an_emptied_store_is_ready_once_the_others_have_said_what_they_serve
     shown.is_complete = true;
     assert_eq!((joined.step(&shown), joined.was_in_step()), (None, false), "b has not reported");
     let mut others = shown.clone();
-    others.reports.insert("b".into(), Report { serving: Some("x".into()), ..Report::default() });
+    others.reports.insert("b".into(), ReplicaReport { serving: Some("x".into()), ..ReplicaReport::default() });
     assert_eq!((joined.step(&others), joined.was_in_step()), (None, false), "b is about to write the document");
-    others.reports.insert("b".into(), Report::default());
+    others.reports.insert("b".into(), ReplicaReport::default());
     assert_eq!((joined.step(&others), joined.was_in_step()), (None, true));
     let mut alone = follower();
     alone.step(&shown);
