@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::draw::{Drawn, Draws};
+use crate::draws::{Drawn, Draws};
 use crate::scenario::Span;
 
 /// The one source of chance of a schedule. That of a scenario is renewed by name before whatever matters: what is drawn then does not

@@ -12,7 +12,7 @@ use std::thread::available_parallelism;
 use std::time::Instant;
 
 use clap::Parser;
-use pointwork_simulation::{Failure, Report, STEPS, Schedule, Sweep, Tally};
+use pointwork_simulation::{Counts, Failure, Report, STEPS, Schedule, Sweep};
 
 /// How many of the last lines of a failing story are shown.
 const LAST_LINES: usize = 60;
@@ -76,9 +76,9 @@ fn summary(out: &mut impl Write, report: &Report, steps: u32) -> io::Result<()> 
     }
 }
 
-fn table(out: &mut impl Write, head: &str, tally: &Tally) -> io::Result<()> {
+fn table(out: &mut impl Write, head: &str, counts: &Counts) -> io::Result<()> {
     writeln!(out, "{head}:")?;
-    tally.iter().try_for_each(|(what, count)| writeln!(out, "{count:>10}  {what}"))
+    counts.iter().try_for_each(|(what, count)| writeln!(out, "{count:>10}  {what}"))
 }
 
 /// Sweeps over seeds. Whether every invariant held with all of them.

@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use super::{ScenarioError, Span, bounded};
+use super::bounds::{ScenarioError, bounded};
+use super::span::Span;
 
 /// Worlds of callers and daemons and of the replicas that they connect to. There are two users with four methods each; one in
 /// four clients is the second one's, and each daemon has some of its user's methods.

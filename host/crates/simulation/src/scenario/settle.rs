@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use super::{ScenarioError, Span, bounded};
+use super::bounds::{ScenarioError, bounded};
+use super::span::Span;
 
 /// Worlds of devices and of the replicas that they connect to. What is left out is as said at its field.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
