@@ -41,6 +41,11 @@ impl Chance {
         if bound == 0 { 0 } else { self.0.usize(..bound) }
     }
 
+    /// A number below `bound`, which is not 0.
+    pub(crate) fn below_u64(&mut self, bound: u64) -> u64 {
+        self.0.u64(..bound)
+    }
+
     /// True once in `times`.
     pub(crate) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0

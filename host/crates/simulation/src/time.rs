@@ -6,12 +6,21 @@ use std::time::Duration;
 
 use pointwork_core::Time;
 
+/// Microseconds in a millisecond.
+pub(crate) const MS: u64 = 1_000;
+/// Microseconds in a second.
+pub(crate) const SECOND: u64 = 1_000_000;
+
 /// A moment of the world, in microseconds since its beginning. No replica can read it: each has a clock of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct WorldTime(u64);
 
 impl WorldTime {
     pub(crate) const ZERO: WorldTime = WorldTime(0);
+
+    pub(crate) fn from_micros(micros: u64) -> WorldTime {
+        WorldTime(micros)
+    }
 
     /// The span from `earlier`; zero if that is later.
     pub(crate) fn since(self, earlier: WorldTime) -> Duration {

@@ -1,14 +1,15 @@
-//! What can happen in a world of devices. Replicas, devices and sockets are named by their index.
+//! What can happen in a world of devices. Replicas, devices and sockets are named by their indices.
 
 use std::sync::Arc;
 
 use pointwork_core::SocketId;
-use pointwork_core::decision::Departure;
-use pointwork_core::device::{OpId, OwnerAnswer, Record, StoreAway, Swapped};
+use pointwork_core::decision::{Departure, SettleVerdict};
+use pointwork_core::device::{OpId, OwnerAnswer, Record, RegisterId, StoreAway, Swapped};
+use pointwork_core::experiment::Exposure;
 
 #[derive(Debug)]
 pub(super) enum Event {
-    /// The client opens a socket of its own accord: the next of a burst.
+    /// A client opens the next socket of a burst.
     OpenNext {
         device: usize,
     },
@@ -21,15 +22,15 @@ pub(super) enum Event {
     Arrive {
         socket: usize,
     },
-    /// Its `device:register` is there.
+    /// Its `device:register` arrives.
     Register {
         socket: usize,
     },
-    /// An answer to a ping.
+    /// It answers a ping.
     Ping {
         socket: usize,
     },
-    /// A heartbeat.
+    /// It gives a heartbeat.
     Beat {
         socket: usize,
     },
@@ -37,14 +38,14 @@ pub(super) enum Event {
     ClientCloses {
         socket: usize,
     },
-    /// A socket goes half-open as its device has left the network by which it was opened.
+    /// A socket is half-open from now on.
     Fades {
         socket: usize,
     },
     /// A client hears that its socket has ended.
     Hears {
         socket: usize,
-        heard: EndHeard,
+        end: SocketEnd,
     },
     /// A replica notices that a socket has ended.
     Notices {
@@ -61,30 +62,42 @@ pub(super) enum Event {
         device: usize,
         nth: u64,
     },
+    /// The host has looked at a token.
+    Proof {
+        replica: usize,
+        socket: usize,
+        register: RegisterId,
+    },
+    /// The rule has answered.
+    Verdict {
+        op: Operation,
+        verdict: SettleVerdict,
+        exposure: Option<Exposure>,
+    },
     Read {
-        op: Op,
+        op: Operation,
     },
     ReadDone {
-        op: Op,
+        op: Operation,
         result: Box<Result<Record, StoreAway>>,
     },
     Swap {
-        op: Op,
+        op: Operation,
         expected: u64,
         record: Box<Record>,
     },
     SwapDone {
-        op: Op,
+        op: Operation,
         swapped: Swapped,
     },
     AskOwner {
-        op: Op,
+        op: Operation,
         uid: Arc<str>,
         socket: SocketId,
         is_lost: bool,
     },
     OwnerSays {
-        op: Op,
+        op: Operation,
         answer: OwnerAnswer,
     },
     Evict {
@@ -111,9 +124,8 @@ pub(super) enum Event {
     },
     /// A new replica is there.
     Start,
-    StoreAway {
-        nth: u64,
-    },
+    /// The store cannot be reached.
+    StoreAway,
     StoreBack {
         is_empty: bool,
     },
@@ -121,11 +133,20 @@ pub(super) enum Event {
     StoreSaidBack {
         replica: usize,
     },
+    /// An operator changes a device's record.
+    Operate {
+        device: usize,
+        change: OperatorChange,
+    },
+    /// A flaw: a device is said to be offline.
+    FalseOffline {
+        device: usize,
+    },
 }
 
 /// A question or store operation of a replica about a device.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Op {
+pub(super) struct Operation {
     pub(super) replica: usize,
     pub(super) device: usize,
     pub(super) id: OpId,
@@ -133,11 +154,20 @@ pub(super) struct Op {
 
 /// How a client's socket ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum EndHeard {
+pub(super) enum SocketEnd {
     /// It was told when to come back, in milliseconds.
     Refused { retry_after_ms: u32 },
     /// Another socket has the session.
     Evicted,
     /// The connection broke.
     Lost,
+}
+
+/// What an operator does to a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OperatorChange {
+    Disconnect,
+    Block,
+    Unblock,
+    Pair,
 }

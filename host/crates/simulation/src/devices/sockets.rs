@@ -1,4 +1,4 @@
-//! Devices and their sockets, as they truly are.
+//! Devices, their connections and their sockets, as they truly are.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::meter::DeviceMeter;
 
 pub(super) struct Device {
     pub(super) id: Arc<str>,
-    /// Those that open sockets for it, one after the other each.
+    /// Each opens one socket after the other.
     pub(super) connectors: Vec<Connector>,
     /// Its sockets that have not ended on both sides.
     pub(super) sockets: Vec<usize>,
@@ -17,9 +17,6 @@ pub(super) struct Device {
     pub(super) address: u64,
     /// How often it gives a heartbeat; 0: never.
     pub(super) heartbeat_us: u64,
-    /// How many store operations and messages between replicas there were about it, and how many questions.
-    pub(super) messages: u64,
-    pub(super) questions: u64,
     pub(super) meter: DeviceMeter,
 }
 
@@ -32,28 +29,100 @@ pub(super) struct Connector {
     pub(super) is_over: bool,
 }
 
+/// What a socket registers with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Credential {
+    GoodToken,
+    BadToken,
+    /// A good token, and no word of the device that it is for.
+    TokenWithoutDevice,
+    PairingCode,
+    Nothing,
+}
+
 pub(super) struct Socket {
     pub(super) device: usize,
     pub(super) connector: usize,
     pub(super) replica: usize,
-    /// By which its latencies are drawn, and how many were.
+    pub(super) credential: Credential,
+    /// Its latencies are drawn by this name.
     pub(super) name: u64,
+    /// How many packets it has seen.
     pub(super) packets: u64,
-    /// The client has it and packets pass: not so of a half-open one.
+    /// Hash of its network address, if it is not the device's.
+    pub(super) address: Option<u64>,
+    /// The client has it and packets pass. A half-open socket is not live.
     pub(super) is_live: bool,
     /// The replica has it.
     pub(super) is_known: bool,
     /// It wants the session, and was not told that it does not get it.
     pub(super) wants: bool,
     pub(super) is_registered: bool,
-    /// It was refused, and when it may come back.
+    /// It never gives a heartbeat.
+    pub(super) is_silent: bool,
+    /// When it may come back after it was refused.
     pub(super) retry_after_ms: Option<u32>,
+    pub(super) last_heartbeat_us: u64,
+    pub(super) longest_silence_us: u64,
 }
 
 impl Socket {
-    /// Open on both sides.
+    /// A socket that is not open at its replica yet.
+    pub(super) fn new(device: usize, connector: usize, replica: usize, name: u64) -> Socket {
+        Socket {
+            device,
+            connector,
+            replica,
+            credential: Credential::GoodToken,
+            name,
+            packets: 0,
+            address: None,
+            is_live: true,
+            is_known: false,
+            wants: false,
+            is_registered: false,
+            is_silent: false,
+            retry_after_ms: None,
+            last_heartbeat_us: 0,
+            longest_silence_us: 0,
+        }
+    }
+
+    /// Whether it is open on both sides.
     pub(super) fn is_open(&self) -> bool {
         self.is_live && self.is_known
+    }
+
+    /// Its replica takes a heartbeat of it as the holder's.
+    pub(super) fn heartbeat(&mut self, now_us: u64) {
+        self.longest_silence_us = self.longest_silence_us(now_us);
+        self.last_heartbeat_us = now_us;
+    }
+
+    pub(super) fn longest_silence_us(&self, now_us: u64) -> u64 {
+        self.longest_silence_us.max(now_us - self.last_heartbeat_us)
+    }
+
+    /// What it registers with. `number` is its own, `fingerprint` and `address` are its device's.
+    pub(super) fn registration(&self, number: usize, device: &Device, fingerprint: u64) -> Registration {
+        let is_pairing = self.credential == Credential::PairingCode;
+        let claimed =
+            matches!(self.credential, Credential::GoodToken | Credential::BadToken).then(|| device.id.clone());
+        let token = (self.credential == Credential::TokenWithoutDevice).then_some(7);
+        let key = Key::of(claimed.clone(), is_pairing.then_some(fingerprint), token);
+        let credentials = match self.credential {
+            Credential::PairingCode => Credentials::Pairing { code: "code".into() },
+            Credential::Nothing => Credentials::Missing,
+            _ => Credentials::Token,
+        };
+        Registration {
+            device: if is_pairing { Some(device.id.clone()) } else { claimed },
+            key,
+            credentials,
+            fingerprint: Some(fingerprint),
+            address: Some(self.address.unwrap_or(device.address)),
+            is_polling: self.address.is_some() && (number + 1).is_multiple_of(3),
+        }
     }
 }
 
@@ -65,18 +134,4 @@ pub(super) fn number(socket: usize) -> SocketId {
 /// The index of a socket by its number.
 pub(super) fn index(socket: SocketId) -> usize {
     usize::try_from(socket.0).unwrap_or(0).saturating_sub(1)
-}
-
-impl Device {
-    /// What a socket of it registers with.
-    pub(super) fn registration(&self, fingerprint: u64) -> Registration {
-        Registration {
-            device: Some(self.id.clone()),
-            key: Key::of(Some(self.id.clone()), None, None),
-            credentials: Credentials::Token,
-            fingerprint: Some(fingerprint),
-            address: Some(self.address),
-            is_polling: false,
-        }
-    }
 }

@@ -1,38 +1,16 @@
-//! What became of each device that was exposed to the experiment, counted a second time: from what the store was made to hold
-//! and what is true of the sockets, by the clock of the world.
+//! Counts a second time what became of each device that was exposed to an experiment: from what the store was made to
+//! hold and what is true of the sockets, by the clock of the world.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pointwork_core::device::{Record, Status};
-use pointwork_core::experiment::{Arm, Experiment, Guardrails, Module, Outcomes, Slot, Trial};
+use pointwork_core::experiment::{Outcomes, Trial};
 
 /// When a horizon is over for all: a write that was decided within it may come so much later.
 const LATE_MS: u64 = 12_000;
-/// What the wall clocks of the replicas and the way to the store may make of a moment.
+/// How far the wall clocks of the replicas and the way to the store may shift a moment.
 const BLUR_MS: u64 = 1_100;
-
-/// The experiment of the simulation: two arms between which it makes no difference.
-pub(crate) fn experiment() -> Experiment {
-    let arm = |name: &str| Arm { name: name.to_owned(), module: Module::Native };
-    Experiment {
-        name: "e".to_owned(),
-        slot: Slot::Settle,
-        salt: "s".to_owned(),
-        arms: vec![arm("control"), arm("treatment")],
-        weights: vec![5_000, 5_000],
-        status: pointwork_core::experiment::Status::Running,
-        shadow_only: false,
-        horizon_ms: 20_000,
-        window_ms: 2_500,
-        // A client that lives is heard of every four seconds.
-        silence_ms: 6_000,
-        guardrails: Guardrails::default(),
-        created_ms: 0,
-        ended_ms: None,
-        version: 1,
-    }
-}
 
 /// What was counted of one exposure.
 #[derive(Debug, Default)]
@@ -78,57 +56,53 @@ impl Counted {
         }
     }
 
+    /// Compares a trial with what was counted. Gives its outcomes when they have just become final.
     fn check(
         &mut self,
-        device: &Arc<str>,
         trial: &Trial,
         half_open_ms: u64,
         is_calm: bool,
         now_ms: u64,
-    ) -> Option<Outcomes> {
+    ) -> Result<Option<Outcomes>, String> {
         if self.exposed_ms != trial.exposed_ms {
-            return None;
+            return Ok(None);
         }
         let found = trial.outcomes(now_ms);
-        assert!(found.failures <= found.decisions && found.decisions > 0, "{device}: {found:?}");
-        assert_eq!(found.refused, self.refused, "refused: {device}: {self:?}");
-        let flips = self.flips..=self.evictions;
-        assert!(flips.contains(&found.flips), "flips: {device}: {found:?} {self:?}");
-        let stranded_max_ms = if half_open_ms > 0 { half_open_ms + BLUR_MS } else { 0 };
-        assert!(found.stranded_ms <= stranded_max_ms, "stranded: {device}: {found:?} of {half_open_ms}");
         let by_ms = now_ms.min(self.ends_ms);
         let lasts_ms = self.offline_since_ms.map_or(0, |since_ms| by_ms.saturating_sub(since_ms));
         let off_ms = found.offline_ms.abs_diff(self.offline_ms + lasts_ms);
         let blur_ms = BLUR_MS * (1 + self.status_changes);
-        assert!(!is_calm || off_ms <= blur_ms, "offline: {device}: {found:?} {self:?} at {now_ms}");
-        if now_ms < self.ends_ms + LATE_MS {
-            return None;
+        let stranded_max_ms = if half_open_ms > 0 { half_open_ms + BLUR_MS } else { 0 };
+        let checks = [
+            (found.failures <= found.decisions && found.decisions > 0, "decisions"),
+            (found.refused == self.refused, "refused"),
+            ((self.flips..=self.evictions).contains(&found.flips), "flips"),
+            (found.stranded_ms <= stranded_max_ms, "stranded"),
+            (!is_calm || off_ms <= blur_ms, "offline"),
+            (now_ms < self.ends_ms + LATE_MS || self.frozen.is_none_or(|frozen| frozen == found), "after the horizon"),
+        ];
+        if let Some((_, what)) = checks.into_iter().find(|(holds, _)| !holds) {
+            return Err(format!(
+                "{what}: the trial says {found:?}, counted are {self:?}, half-open for {half_open_ms} ms"
+            ));
         }
-        match &self.frozen {
-            Some(frozen) => {
-                assert_eq!(found, *frozen, "{device}: it changed after the horizon: {trial:?}");
-                None
-            }
-            None => {
-                self.frozen = Some(found);
-                Some(found)
-            }
-        }
+        let is_final = now_ms >= self.ends_ms + LATE_MS && self.frozen.is_none();
+        Ok(is_final.then(|| *self.frozen.insert(found)))
     }
 }
 
 #[derive(Default)]
-pub(crate) struct Ledger {
+pub(super) struct TrialCounts {
     counted: BTreeMap<Arc<str>, Counted>,
     /// Of the exposures that are only a guardrail's.
     guarded: BTreeMap<Arc<str>, Counted>,
-    /// How often a device's client died half-open, and for how long in all.
-    pub(crate) half_open_ms: BTreeMap<Arc<str>, u64>,
+    /// For how long sockets of each device were half-open, in all.
+    pub(super) half_open_ms: BTreeMap<Arc<str>, u64>,
 }
 
-impl Ledger {
-    /// The store took a record. `is_alive`: the client of the holder that there was is there.
-    pub(crate) fn written(&mut self, device: &Arc<str>, old: &Record, new: &Record, is_alive: bool, now_ms: u64) {
+impl TrialCounts {
+    /// The store took a record. `is_alive`: the client of the previous holder is there.
+    pub(super) fn written(&mut self, device: &Arc<str>, old: &Record, new: &Record, is_alive: bool, now_ms: u64) {
         let Some(trial) = &new.trial else { return };
         self.counted.entry(device.clone()).or_default().written(trial, old, new, is_alive, now_ms);
         match &trial.guard {
@@ -139,14 +113,27 @@ impl Ledger {
         }
     }
 
-    /// After every step. `is_calm`: the store never was in trouble. Gives the outcomes when they have just become final.
-    pub(crate) fn check(&mut self, device: &Arc<str>, record: &Record, is_calm: bool, now_ms: u64) -> Option<Outcomes> {
-        let trial = record.trial.as_ref()?;
+    /// Compares a record's trial with what was counted. `is_calm`: the store never was in trouble. Gives the outcomes when
+    /// they have just become final.
+    ///
+    /// # Errors
+    /// What differs.
+    pub(super) fn check(
+        &mut self,
+        device: &Arc<str>,
+        record: &Record,
+        is_calm: bool,
+        now_ms: u64,
+    ) -> Result<Option<Outcomes>, String> {
+        let Some(trial) = &record.trial else { return Ok(None) };
         let half_open_ms = self.half_open_ms.get(device).copied().unwrap_or_default();
         if let (Some(guard), Some(guarded)) = (&trial.guard, self.guarded.get_mut(device)) {
-            assert!(guard.guard.is_none() && guard.exposed_ms > trial.exposed_ms, "{device}: {trial:?}");
-            guarded.check(device, guard, half_open_ms, is_calm, now_ms);
+            if guard.guard.is_some() || guard.exposed_ms <= trial.exposed_ms {
+                return Err(format!("a guard of a guard, or one that is not newer: {trial:?}"));
+            }
+            guarded.check(guard, half_open_ms, is_calm, now_ms)?;
         }
-        self.counted.get_mut(device)?.check(device, trial, half_open_ms, is_calm, now_ms)
+        let Some(counted) = self.counted.get_mut(device) else { return Ok(None) };
+        counted.check(trial, half_open_ms, is_calm, now_ms)
     }
 }

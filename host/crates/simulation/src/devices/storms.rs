@@ -1,42 +1,67 @@
-//! The tests of the seed (eviction-storm), by name, on one replica and on two, inside and outside the warm-up.
-
-use std::sync::Arc;
+//! Storms of opens and their neighbours, by name: on one replica and on two, inside and outside the warm-up.
 
 use pointwork_core::SocketId;
 use pointwork_core::decision::Departure;
 use pointwork_core::device::{DeviceSettings, Key, Record, Status};
 use pointwork_core::rules::SETTLE_MS;
 
-use crate::clients::Brings;
-use crate::happening::Happening;
-use crate::world::{MS, SECOND, World};
+use super::events::Event;
+use super::rules::NativeSettle;
+use super::schedule::{REGISTER_US, open};
+use super::sockets::{Credential, index, number};
+use super::world::World;
+use crate::time::{MS, SECOND};
 
 const WINDOW_US: u64 = SETTLE_MS as u64 * MS;
 /// Inside and outside the warm-up.
 const BEGINNINGS_US: [u64; 2] = [SECOND, 45 * SECOND];
+const TABLET: usize = 0;
 
 /// A world in which nothing goes wrong, and its one device.
 struct Calm {
-    world: World,
-    device: Arc<str>,
+    world: World<'static>,
 }
 
 impl Calm {
-    fn new(replicas: usize, settings: DeviceSettings) -> Calm {
-        Calm { world: World::new(7, replicas, settings), device: "tablet".into() }
+    fn new(replicas: u64, settings: DeviceSettings) -> Calm {
+        let mut world = World::new(7, None, settings, replicas, u64::MAX, &NativeSettle);
+        world.add_device("tablet".into(), 0, 0);
+        Calm { world }
     }
 
-    fn open(&mut self, at_us: u64, replica: usize, brings: Brings) -> SocketId {
-        self.world.open(at_us, replica, &self.device.clone(), brings)
+    fn open(&mut self, at_us: u64, replica: usize, credential: Credential) -> SocketId {
+        let socket = open(&mut self.world, at_us, replica, TABLET, credential);
+        self.world.at(at_us + REGISTER_US, Event::Register { socket });
+        number(socket)
+    }
+
+    /// A replica notices that a socket has ended.
+    fn lose(&mut self, socket: SocketId) {
+        self.world.step(Event::Notices { socket: index(socket), how: Departure::TransportLost });
+    }
+
+    /// Runs until a moment. Every invariant holds.
+    fn run_until(&mut self, until_us: u64) {
+        self.world.run_until(until_us);
+        assert_eq!(self.world.auditor.broken, None);
     }
 
     fn record(&self) -> Record {
-        self.world.store.read(&self.device)
+        self.world.records[TABLET].clone()
+    }
+
+    fn is_open(&self, socket: SocketId) -> bool {
+        self.world.sockets[index(socket)].is_known
+    }
+
+    fn open_sockets(&self) -> usize {
+        self.world.sockets.iter().filter(|socket| socket.is_known).count()
     }
 
     /// The sockets that were told that they have the session, and not that they have lost it.
     fn registered(&self) -> Vec<SocketId> {
-        self.world.clients.keys().copied().filter(|socket| self.world.auditor.is_registered(*socket)).collect()
+        let sockets = (0..self.world.sockets.len()).map(number);
+        sockets.filter(|socket| self.is_open(*socket) && self.world.auditor.is_registered(*socket)).collect()
     }
 
     fn is_held_by(&self, socket: SocketId) -> bool {
@@ -44,26 +69,28 @@ impl Calm {
     }
 
     fn is_quarantined(&self) -> bool {
-        let key = Key::Device(self.device.clone());
-        let moment = |index| self.world.moment(index).now;
-        let replicas = self.world.replicas.iter().enumerate();
-        replicas.into_iter().any(|(index, one)| one.machine.limiter().is_quarantined(&key, moment(index)))
+        let key = Key::Device("tablet".into());
+        let mut running = self.world.running.iter();
+        running.any(|replica| {
+            let now = self.world.moment(*replica).now;
+            self.world.replicas[*replica].machine.limiter().is_quarantined(&key, now)
+        })
     }
 
-    fn count(&self, what: &str) -> usize {
-        self.world.auditor.ends.get(what).copied().unwrap_or_default()
+    fn count(&self, what: &str) -> u64 {
+        self.world.auditor.counts.as_ref().map_or(0, |counts| counts.of(what))
     }
 
     /// Runs until a moment and looks every few milliseconds: once there is a holder there is one, which is open.
     fn watch_until(&mut self, until_us: u64) {
         while self.world.now_us < until_us {
-            self.world.run_until((self.world.now_us + 5 * MS).min(until_us));
+            self.run_until((self.world.now_us + 5 * MS).min(until_us));
             let record = self.record();
             let Some(holder) = &record.holder else {
                 assert_eq!(record.epoch, 0, "nobody holds the session");
                 continue;
             };
-            assert!(self.world.clients.contains_key(&holder.socket), "the record names {holder:?}, which is closed");
+            assert!(self.is_open(holder.socket), "the record names {holder:?}, which is closed");
             assert_eq!(record.status, Status::Online);
             assert!(!self.is_quarantined());
         }
@@ -74,18 +101,17 @@ impl Calm {
 fn storm(opens: u64, span_us: u64) {
     for begins_us in BEGINNINGS_US {
         for replicas in [1, 2] {
-            let mut calm = Calm::new(replicas, DeviceSettings::default());
+            let mut calm = Calm::new(replicas as u64, DeviceSettings::default());
             for open in 0..opens {
                 let at_us = begins_us + open * span_us / opens;
-                calm.open(at_us, open as usize % replicas, Brings::GoodToken);
+                calm.open(at_us, open as usize % replicas, Credential::GoodToken);
             }
             calm.watch_until(begins_us + span_us + 30 * SECOND);
             let (record, registered) = (calm.record(), calm.registered());
             assert_eq!(registered.len(), 1, "one stable socket of {opens}");
             assert_eq!(record.holder.map(|holder| holder.socket), registered.first().copied());
             assert!(record.flips <= span_us / WINDOW_US, "{} flips of {opens} in {span_us} µs", record.flips);
-            let shown: Vec<Status> = calm.world.auditor.shown.iter().map(|(_, _, status)| *status).collect();
-            assert!(shown.iter().all(|status| *status == Status::Online), "online throughout: {shown:?}");
+            assert_eq!((calm.count("status Offline"), calm.count("status Provisioning")), (0, 0), "online throughout");
         }
     }
 }
@@ -110,21 +136,21 @@ fn legitimate_single_move() {
     for begins_us in BEGINNINGS_US {
         for replicas in [1, 2] {
             // To a device that nobody holds, and to one whose holder is gone.
-            let mut calm = Calm::new(replicas, DeviceSettings::default());
-            let one = calm.open(begins_us, 0, Brings::GoodToken);
+            let mut calm = Calm::new(replicas as u64, DeviceSettings::default());
+            let one = calm.open(begins_us, 0, Credential::GoodToken);
             calm.watch_until(begins_us + 50 * MS);
             assert!(calm.is_held_by(one));
-            calm.world.step(Happening::Closed { socket: one, how: Departure::TransportLost });
-            let two = calm.open(calm.world.now_us + MS, replicas - 1, Brings::GoodToken);
-            calm.world.run_until(begins_us + 100 * MS);
+            calm.lose(one);
+            let two = calm.open(calm.world.now_us + MS, replicas - 1, Credential::GoodToken);
+            calm.run_until(begins_us + 100 * MS);
             assert!(calm.is_held_by(two));
             assert_eq!(calm.record().flips, 0);
 
             // And from one that is there, when its window is over.
-            let three = calm.open(begins_us + 100 * MS + WINDOW_US, 0, Brings::GoodToken);
+            let three = calm.open(begins_us + 100 * MS + WINDOW_US, 0, Credential::GoodToken);
             calm.watch_until(begins_us + 200 * MS + WINDOW_US);
             assert!(calm.is_held_by(three));
-            assert_eq!((calm.record().flips, calm.count("Refused Settled"), calm.world.clients.len()), (1, 0, 1));
+            assert_eq!((calm.record().flips, calm.count("Refused Settled"), calm.open_sockets()), (1, 0, 1));
             assert_eq!(calm.count("status Offline"), 0);
         }
     }
@@ -134,16 +160,16 @@ fn legitimate_single_move() {
 fn liveness_safeguard() {
     for begins_us in BEGINNINGS_US {
         for replicas in [1, 2] {
-            let mut calm = Calm::new(replicas, DeviceSettings::default());
-            let held = calm.open(begins_us, 0, Brings::GoodToken);
-            let refused = calm.open(begins_us + 500 * MS, replicas - 1, Brings::GoodToken);
+            let mut calm = Calm::new(replicas as u64, DeviceSettings::default());
+            let held = calm.open(begins_us, 0, Credential::GoodToken);
+            let refused = calm.open(begins_us + 500 * MS, replicas - 1, Credential::GoodToken);
             calm.watch_until(begins_us + SECOND);
-            assert!(calm.is_held_by(held) && !calm.world.clients.contains_key(&refused));
+            assert!(calm.is_held_by(held) && !calm.is_open(refused));
 
             // The holder dies in its window: the next one is taken, refused was only the one before.
-            calm.world.step(Happening::Closed { socket: held, how: Departure::TransportLost });
-            let next = calm.open(calm.world.now_us, replicas - 1, Brings::GoodToken);
-            calm.world.run_until(begins_us + 1_050 * MS);
+            calm.lose(held);
+            let next = calm.open(calm.world.now_us, replicas - 1, Credential::GoodToken);
+            calm.run_until(begins_us + 1_050 * MS);
             assert!(calm.is_held_by(next));
             assert_eq!(calm.count("Refused Settled"), 1);
         }
@@ -156,12 +182,12 @@ fn liveness_safeguard_of_a_killed_replica() {
     for begins_us in BEGINNINGS_US {
         for after_us in [MS, SECOND] {
             let mut calm = Calm::new(2, DeviceSettings::default());
-            let held = calm.open(begins_us, 0, Brings::GoodToken);
-            calm.world.run_until(begins_us + 100 * MS);
+            let held = calm.open(begins_us, 0, Credential::GoodToken);
+            calm.run_until(begins_us + 100 * MS);
             assert!(calm.is_held_by(held));
-            calm.world.step(Happening::Kill { replica: 0 });
-            let next = calm.open(calm.world.now_us + after_us, 1, Brings::GoodToken);
-            calm.world.run_until(begins_us + 1_100 * MS + after_us);
+            calm.world.step(Event::Kill { nth: 0 });
+            let next = calm.open(calm.world.now_us + after_us, 1, Credential::GoodToken);
+            calm.run_until(begins_us + 1_100 * MS + after_us);
             assert!(calm.is_held_by(next));
             calm.watch_until(begins_us + 20 * SECOND);
             assert_eq!((calm.count("Refused Settled"), calm.count("status Offline")), (0, 0));
@@ -173,29 +199,29 @@ fn liveness_safeguard_of_a_killed_replica() {
 #[test]
 fn abuse_still_caught() {
     for begins_us in BEGINNINGS_US {
-        for brings in [Brings::BadToken, Brings::Nothing] {
+        for credential in [Credential::BadToken, Credential::Nothing] {
             let mut calm = Calm::new(1, DeviceSettings::default());
-            let held = calm.open(begins_us, 0, Brings::GoodToken);
+            let held = calm.open(begins_us, 0, Credential::GoodToken);
             for second in 1..900 {
-                calm.open(begins_us + second * SECOND, 0, brings);
+                calm.open(begins_us + second * SECOND, 0, credential);
             }
-            calm.world.run_until(begins_us + 900 * SECOND);
+            calm.run_until(begins_us + 900 * SECOND);
             assert!(calm.is_held_by(held));
             assert!(calm.count("Refused Flapping") + calm.count("Refused Quarantined") > 300);
             // The device has proved its token: its name is not quarantined, whoever uses it.
-            let is_by_name = brings == Brings::BadToken;
+            let is_by_name = credential == Credential::BadToken;
             assert_eq!((calm.count("Refused Quarantined") == 0, calm.is_quarantined()), (is_by_name, false));
             assert_eq!((calm.record().flips, calm.record().refusals), (0, 0));
-            let again = calm.open(calm.world.now_us, 0, Brings::GoodToken);
-            calm.world.run_until(begins_us + 901 * SECOND);
+            let again = calm.open(calm.world.now_us, 0, Credential::GoodToken);
+            calm.run_until(begins_us + 901 * SECOND);
             assert!(calm.is_held_by(again), "whoever proves its token passes");
         }
         let mut calm = Calm::new(1, DeviceSettings::default());
         for second in 0..900 {
-            let brings = if second % 2 == 0 { Brings::BadToken } else { Brings::Pairing };
-            calm.open(begins_us + second * SECOND, 0, brings);
+            let credential = if second % 2 == 0 { Credential::BadToken } else { Credential::PairingCode };
+            calm.open(begins_us + second * SECOND, 0, credential);
         }
-        calm.world.run_until(begins_us + 900 * SECOND);
+        calm.run_until(begins_us + 900 * SECOND);
         assert!(calm.is_quarantined() && calm.count("Refused Quarantined") > 100);
         // By its name, and by its fingerprint.
         let passed = calm.count("Refused Auth(BadToken)");
@@ -211,7 +237,7 @@ fn abuse_still_caught_by_the_ceiling() {
     for (begins_us, passed_max) in BEGINNINGS_US.into_iter().zip([20, 5]) {
         let mut calm = Calm::new(1, settings);
         for open in 0..100 {
-            calm.open(begins_us + open * 20 * MS, 0, Brings::GoodToken);
+            calm.open(begins_us + open * 20 * MS, 0, Credential::GoodToken);
         }
         calm.watch_until(begins_us + 5 * SECOND);
         let asked = calm.count("Refused Settled") + calm.count("Accepted Free") + calm.count("Accepted Settled");
@@ -231,7 +257,7 @@ fn opens_just_over_the_window_flip_each_time() {
         settings.limiter.rate_max = rate_max;
         let mut calm = Calm::new(2, settings);
         for open in 0..opens {
-            calm.open(40 * SECOND + open * spacing_us, open as usize % 2, Brings::GoodToken);
+            calm.open(40 * SECOND + open * spacing_us, open as usize % 2, Credential::GoodToken);
         }
         calm.watch_until(700 * SECOND);
         assert_eq!(calm.registered().len(), 1);
