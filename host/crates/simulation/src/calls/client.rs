@@ -4,6 +4,7 @@ use crate::calls::events::{CallRef, CallToken, ClientId, Connection, Process};
 use crate::time::WorldTime;
 
 /// A client that comes back after its connection broke, until it leaves for good.
+#[derive(Default)]
 pub(crate) struct Client {
     pub(crate) user: usize,
     /// It can hand in results after a reconnect.
@@ -59,23 +60,4 @@ pub(crate) struct ClientConnection {
     pub(crate) last_down: WorldTime,
     /// How many packets it has seen, both ways.
     pub(crate) packets: u64,
-}
-
-impl Client {
-    pub(crate) fn new(user: usize, is_resumable: bool, is_resuming: bool, rooms: u8) -> Client {
-        Client {
-            user,
-            is_resumable,
-            is_resuming,
-            former: None,
-            rooms,
-            connection: None,
-            is_connecting: false,
-            has_left: false,
-            connections: 0,
-            busy_until: WorldTime::ZERO,
-            jobs: Vec::new(),
-            finished: Vec::new(),
-        }
-    }
 }

@@ -64,7 +64,7 @@ impl fmt::Display for Message {
             Message::Change(numbered) => write!(f, "change {}", Brief(&**numbered)),
             Message::AskSnapshot => write!(f, "what do your sockets have?"),
             Message::Part(part) => write!(f, "snapshot {}", Brief(&**part)),
-            Message::Shutdown => write!(f, "it shuts down"),
+            Message::ShuttingDown => write!(f, "it shuts down"),
             Message::Noted => write!(f, "noted"),
             Message::Request(request) => {
                 let Request { request, target, token, .. } = &**request;

@@ -95,46 +95,40 @@ pub(crate) enum RuleAnswer {
 /// What processes tell each other.
 #[derive(Debug, Clone)]
 pub(crate) enum Message {
-    Beat {
-        seq: u64,
-        interruptions: u64,
-        hello: bool,
-    },
+    /// A heartbeat. With `hello` it is to be answered at once.
+    Beat { seq: u64, interruptions: u64, hello: bool },
     /// The sender lives, though its subscription is interrupted.
     Away,
+    /// The sender ends.
     Farewell,
+    /// A change of what the sender's sockets have registered.
     Change(Rc<Numbered>),
+    /// What have your sockets registered?
     AskSnapshot,
+    /// A part of the answer.
     Part(Rc<Part>),
-    Shutdown,
+    /// The sender shuts down.
+    ShuttingDown,
+    /// The sender knows that the receiver shuts down.
     Noted,
+    /// A request to a socket.
     Request(Box<Request>),
-    Reply {
-        request: u32,
-        given: DaemonResult,
-    },
+    /// The socket's answer.
+    Reply { request: u32, given: DaemonResult },
     /// The socket is not there.
-    Absent {
-        request: u32,
-    },
+    Absent { request: u32 },
     /// The socket will not answer.
-    Unanswered {
-        request: u32,
-    },
+    Unanswered { request: u32 },
     /// Which of these is not being served?
     Recall(Vec<u32>),
+    /// These are not.
     Unserved(Vec<u32>),
+    /// A daemon is back on another socket.
     Resumed(Rc<Resumed>),
-    HandIn {
-        request: u32,
-        user: usize,
-        call: CallId,
-        value: u64,
-    },
-    HandedIn {
-        request: u32,
-        taken: bool,
-    },
+    /// The result of a call of the receiver.
+    HandIn { request: u32, user: usize, call: CallId, value: u64 },
+    /// What became of it.
+    HandedIn { request: u32, taken: bool },
 }
 
 /// A request to a socket of another process.
@@ -161,23 +155,20 @@ pub(crate) struct Resumed {
 /// What a client sends.
 #[derive(Debug, Clone)]
 pub(crate) enum ClientPacket {
+    /// It connects.
     Hello,
+    /// It is a daemon that is back on another socket.
     Resumed(Rc<Resumed>),
+    /// It registers a method.
     Register(Room),
+    /// It takes a method back.
     Unregister(Room),
-    Call {
-        token: CallToken,
-        room: Room,
-        timeout_ms: u64,
-    },
-    Ack {
-        token: CallToken,
-        given: DaemonResult,
-    },
-    HandIn {
-        call: CallRef,
-        value: u64,
-    },
+    /// It calls a method.
+    Call { token: CallToken, room: Room, timeout_ms: u64 },
+    /// It answers a request.
+    Ack { token: CallToken, given: DaemonResult },
+    /// It hands in the result of a call.
+    HandIn { call: CallRef, value: u64 },
     /// It closes the connection on purpose.
     Close,
 }
@@ -185,18 +176,12 @@ pub(crate) enum ClientPacket {
 /// What a client is sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ServerPacket {
-    Request {
-        token: CallToken,
-        call: Option<CallRef>,
-    },
+    /// A request to a daemon.
+    Request { token: CallToken, call: Option<CallRef> },
     /// A call has ended, or was not taken on.
-    Answer {
-        token: CallToken,
-    },
-    HandedIn {
-        call: CallRef,
-        outcome: HandInOutcome,
-    },
+    Answer { token: CallToken },
+    /// What became of a result that was handed in.
+    HandedIn { call: CallRef, outcome: HandInOutcome },
     /// The process closes the connection.
     Closed,
 }

@@ -35,6 +35,7 @@ pub struct RpcOutcomes {
 }
 
 /// A call that a client made.
+#[derive(Default)]
 pub(crate) struct MeasuredCall {
     pub(crate) caller: Connection,
     /// Where it was taken on, and its number there.
@@ -57,16 +58,11 @@ impl MeasuredCall {
     pub(crate) fn new(caller: Connection, room: Room, timeout_ms: u64, now: WorldTime) -> MeasuredCall {
         MeasuredCall {
             caller,
-            place: None,
             may_be_handed_in: true,
             room,
             timeout: Duration::from_millis(timeout_ms),
             asked: now,
-            arrived: None,
-            sent: None,
-            ended: None,
-            told: None,
-            is_aborted_wrongly: false,
+            ..MeasuredCall::default()
         }
     }
 

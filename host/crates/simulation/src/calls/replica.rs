@@ -55,6 +55,7 @@ pub(crate) enum ProcessState {
 }
 
 /// Its connections to Redis.
+#[derive(Default)]
 pub(crate) struct RedisLink {
     /// What is published to it arrives.
     pub(crate) hears: bool,
@@ -123,15 +124,7 @@ impl Replica {
             hand_ins: Vec::new(),
             last_request: 0,
             awaited: Vec::new(),
-            link: RedisLink {
-                hears: false,
-                speaks: false,
-                is_subscribed: false,
-                is_stalled: false,
-                breaks: 0,
-                unsent: VecDeque::new(),
-                unheard: VecDeque::new(),
-            },
+            link: RedisLink::default(),
             overrun: 0,
             interruptions: 0,
             is_recall_due: false,

@@ -14,7 +14,7 @@ pub(crate) const METHOD_NAMES: [&str; METHODS] = ["bash", "edit", "list", "read"
 pub(crate) const ROOMS: usize = USERS * METHODS;
 
 /// A method of a user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Room(pub(crate) usize);
 
 impl Room {

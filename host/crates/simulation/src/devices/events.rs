@@ -10,138 +10,65 @@ use pointwork_core::experiment::Exposure;
 #[derive(Debug)]
 pub(super) enum Event {
     /// A client opens the next socket of a burst.
-    OpenNext {
-        device: usize,
-    },
+    OpenNext { device: usize },
     /// A connection opens again.
-    Reopen {
-        device: usize,
-        connector: usize,
-    },
+    Reopen { device: usize, connector: usize },
     /// A socket is open at its replica.
-    Arrive {
-        socket: usize,
-    },
+    Arrive { socket: usize },
     /// Its `device:register` arrives.
-    Register {
-        socket: usize,
-    },
+    Register { socket: usize },
     /// It answers a ping.
-    Ping {
-        socket: usize,
-    },
+    Ping { socket: usize },
     /// It gives a heartbeat.
-    Beat {
-        socket: usize,
-    },
+    Beat { socket: usize },
     /// A client closes a socket.
-    ClientCloses {
-        socket: usize,
-    },
+    ClientCloses { socket: usize },
     /// A socket is half-open from now on.
-    Fades {
-        socket: usize,
-    },
+    Fades { socket: usize },
     /// A client hears that its socket has ended.
-    Hears {
-        socket: usize,
-        end: SocketEnd,
-    },
+    Hears { socket: usize, end: SocketEnd },
     /// A replica notices that a socket has ended.
-    Notices {
-        socket: usize,
-        how: Departure,
-    },
+    Notices { socket: usize, how: Departure },
     /// A device's network breaks.
-    Drop {
-        device: usize,
-        nth: u64,
-    },
+    Drop { device: usize, nth: u64 },
     /// A device moves to another network.
-    Move {
-        device: usize,
-        nth: u64,
-    },
+    Move { device: usize, nth: u64 },
     /// The host has looked at a token.
-    Proof {
-        replica: usize,
-        socket: usize,
-        register: RegisterId,
-    },
+    Proof { replica: usize, socket: usize, register: RegisterId },
     /// The rule has answered.
-    Verdict {
-        op: Operation,
-        verdict: SettleVerdict,
-        exposure: Option<Exposure>,
-    },
-    Read {
-        op: Operation,
-    },
-    ReadDone {
-        op: Operation,
-        result: Box<Result<Record, StoreAway>>,
-    },
-    Swap {
-        op: Operation,
-        expected: u64,
-        record: Box<Record>,
-    },
-    SwapDone {
-        op: Operation,
-        swapped: Swapped,
-    },
-    AskOwner {
-        op: Operation,
-        uid: Arc<str>,
-        socket: SocketId,
-        is_lost: bool,
-    },
-    OwnerSays {
-        op: Operation,
-        answer: OwnerAnswer,
-    },
-    Evict {
-        from: usize,
-        device: usize,
-        epoch: u64,
-        uid: Arc<str>,
-        socket: SocketId,
-        after_ms: u32,
-    },
-    EvictConfirmed {
-        replica: usize,
-        device: usize,
-        epoch: u64,
-    },
+    Verdict { op: Operation, verdict: SettleVerdict, exposure: Option<Exposure> },
+    /// A read of a record reaches the store.
+    Read { op: Operation },
+    /// The replica has the record.
+    ReadDone { op: Operation, result: Box<Result<Record, StoreAway>> },
+    /// A compare-and-set reaches the store.
+    Swap { op: Operation, expected: u64, record: Box<Record> },
+    /// The replica knows what became of it.
+    SwapDone { op: Operation, swapped: Swapped },
+    /// A replica is asked about its socket.
+    AskOwner { op: Operation, uid: Arc<str>, socket: SocketId, is_lost: bool },
+    /// The asking replica has the answer, or gave up waiting for one.
+    OwnerSays { op: Operation, answer: OwnerAnswer },
+    /// A replica is told to evict a socket.
+    Evict { from: usize, device: usize, epoch: u64, uid: Arc<str>, socket: SocketId, after_ms: u32 },
+    /// The replica that asked knows that it was.
+    EvictConfirmed { replica: usize, device: usize, epoch: u64 },
     /// Replicas are killed.
-    Kill {
-        nth: u64,
-    },
+    Kill { nth: u64 },
     /// All others know that a replica is dead, and look for records that name it; again a few times.
-    DeadKnown {
-        replica: usize,
-        scans_left: u32,
-    },
+    DeadKnown { replica: usize, scans_left: u32 },
     /// A new replica is there.
     Start,
     /// The store cannot be reached.
     StoreAway,
-    StoreBack {
-        is_empty: bool,
-    },
+    /// The store is back.
+    StoreBack { is_empty: bool },
     /// A replica's connection to the store is there again.
-    StoreSaidBack {
-        replica: usize,
-    },
+    StoreSaidBack { replica: usize },
     /// An operator changes a device's record.
-    Operate {
-        device: usize,
-        change: OperatorChange,
-    },
+    Operate { device: usize, change: OperatorChange },
     /// A flaw: a device is said to be offline.
-    FalseOffline {
-        device: usize,
-    },
+    FalseOffline { device: usize },
 }
 
 /// A question or store operation of a replica about a device.

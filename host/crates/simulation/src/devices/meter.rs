@@ -3,6 +3,7 @@
 use pointwork_core::device::Status;
 
 /// Adds up the times in which something was so, until the end of what is measured.
+#[derive(Default)]
 pub(super) struct DeviceMeter {
     end_us: u64,
     window_us: u64,
@@ -51,23 +52,7 @@ pub(super) struct Measured {
 
 impl DeviceMeter {
     pub(super) fn new(end_us: u64, window_us: u64) -> DeviceMeter {
-        DeviceMeter {
-            end_us,
-            window_us,
-            at_us: 0,
-            now: DeviceSituation::default(),
-            flips: 0,
-            refused: 0,
-            stranded_us: 0,
-            unserved_us: 0,
-            offline_us: 0,
-            stranded_since_us: None,
-            last_open_us: None,
-            unsettled: Vec::new(),
-            settled_us: 0,
-            settled: 0,
-            shown: None,
-        }
+        DeviceMeter { end_us, window_us, ..DeviceMeter::default() }
     }
 
     /// The device opens a socket.

@@ -30,8 +30,9 @@ pub(super) struct Connector {
 }
 
 /// What a socket registers with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Credential {
+    #[default]
     GoodToken,
     BadToken,
     /// A good token, and no word of the device that it is for.
@@ -40,6 +41,7 @@ pub(super) enum Credential {
     Nothing,
 }
 
+#[derive(Default)]
 pub(super) struct Socket {
     pub(super) device: usize,
     pub(super) connector: usize,
@@ -69,23 +71,7 @@ pub(super) struct Socket {
 impl Socket {
     /// A socket that is not open at its replica yet.
     pub(super) fn new(device: usize, connector: usize, replica: usize, name: u64) -> Socket {
-        Socket {
-            device,
-            connector,
-            replica,
-            credential: Credential::GoodToken,
-            name,
-            packets: 0,
-            address: None,
-            is_live: true,
-            is_known: false,
-            wants: false,
-            is_registered: false,
-            is_silent: false,
-            retry_after_ms: None,
-            last_heartbeat_us: 0,
-            longest_silence_us: 0,
-        }
+        Socket { device, connector, replica, name, is_live: true, ..Socket::default() }
     }
 
     /// Whether it is open on both sides.

@@ -23,6 +23,7 @@ pub(super) struct ProcessTruth {
     pub(super) cut_until: WorldTime,
 }
 
+#[derive(Default)]
 pub(super) struct SocketTruth {
     pub(super) process: Process,
     pub(super) has_left: bool,
@@ -37,14 +38,7 @@ pub(super) struct SocketTruth {
 
 impl GroundTruth {
     pub(super) fn connection_made(&mut self, process: Process) -> Connection {
-        self.sockets.push(SocketTruth {
-            process,
-            has_left: false,
-            is_deserted: false,
-            rooms: 0,
-            taken_back: 0,
-            was_bare: false,
-        });
+        self.sockets.push(SocketTruth { process, ..SocketTruth::default() });
         self.sockets.len() - 1
     }
 

@@ -22,7 +22,7 @@ impl World<'_> {
             Message::Part(part) => replica.book.handle_snapshot_part(&from, (*part).clone(), now),
             Message::AskSnapshot => self.send_snapshot(process, from),
             Message::Resumed(resumed) => self.resumed(process, &resumed),
-            Message::Shutdown => {
+            Message::ShuttingDown => {
                 if let Some(number) = replica.book.replica(&from) {
                     self.drain_replica(process, number, true);
                 }
@@ -138,7 +138,7 @@ impl World<'_> {
         }
         // One that came too late to hear it.
         if self.replicas[process].shutdown.is_some() {
-            self.publish(process, Some(peer), Message::Shutdown, None);
+            self.publish(process, Some(peer), Message::ShuttingDown, None);
         }
     }
 }

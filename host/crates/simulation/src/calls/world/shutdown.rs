@@ -19,7 +19,7 @@ impl World<'_> {
         trace!(self, process_name(process), "shuts down");
         let until = self.now + self.chance.span(200, 6_000);
         self.replicas[process].shutdown = Some(Shutdown { until, noted: Vec::new() });
-        self.publish(process, None, Message::Shutdown, None);
+        self.publish(process, None, Message::ShuttingDown, None);
         self.drain_replica(process, 0, true);
         self.agenda.enter(self.now + LOOK, Event::ShutdownCheck(process));
     }

@@ -139,7 +139,7 @@ impl<'a> World<'a> {
         self.chance.name(Drawn::World, 3, self.clients.len() as u64);
         let is_resumable = is_daemon && self.may_resume();
         let is_resuming = is_resumable && !self.chance.once_in(3);
-        self.clients.push(Client::new(user, is_resumable, is_resuming, rooms));
+        self.clients.push(Client { user, is_resumable, is_resuming, rooms, ..Client::default() });
         self.connect_after(self.clients.len() - 1, &[(1, 0, 400)]);
     }
 

@@ -18,7 +18,7 @@ const TROUBLE_US: u64 = 20 * SECOND;
 pub(super) const HISTORY_MAX: usize = 16;
 
 #[derive(Default)]
-pub(in super::super) struct Auditor {
+pub(crate) struct Auditor {
     pub(super) now_us: u64,
     /// When the step before was over.
     pub(super) last_step_us: u64,
@@ -31,12 +31,12 @@ pub(in super::super) struct Auditor {
     /// When the store was last in trouble, or may have been.
     pub(super) trouble_us: Option<u64>,
     /// What is written is an operator's change.
-    pub(in super::super) is_operating: bool,
+    pub(crate) is_operating: bool,
     pub(super) trials: TrialCounts,
     /// What happened. Only random schedules count.
-    pub(in super::super) counts: Option<Counts>,
+    pub(crate) counts: Option<Counts>,
     /// The first invariant that did not hold.
-    pub(in super::super) broken: Option<Violation>,
+    pub(crate) broken: Option<Violation>,
 }
 
 /// What a socket was told.
@@ -69,13 +69,13 @@ pub(super) struct DeviceRecord {
 
 /// A socket that a replica takes for the holder.
 #[derive(Debug)]
-pub(in super::super) struct Believed {
-    pub(in super::super) replica: Arc<str>,
-    pub(in super::super) holder: LocalHolder,
+pub(crate) struct Believed {
+    pub(crate) replica: Arc<str>,
+    pub(crate) holder: LocalHolder,
 }
 
 impl Auditor {
-    pub(in super::super) fn new(settings: &DeviceSettings, is_counting: bool) -> Auditor {
+    pub(crate) fn new(settings: &DeviceSettings, is_counting: bool) -> Auditor {
         Auditor {
             heartbeat_timeout_us: u64::from(settings.heartbeat_timeout_ms) * MS,
             offline_debounce_us: u64::from(settings.offline_debounce_ms) * MS,
@@ -85,12 +85,12 @@ impl Auditor {
     }
 
     /// A step begins.
-    pub(in super::super) fn begin_step(&mut self, now_us: u64) {
+    pub(crate) fn begin_step(&mut self, now_us: u64) {
         (self.last_step_us, self.now_us) = (self.now_us, now_us);
     }
 
     /// The store is in trouble, or may be.
-    pub(in super::super) fn trouble(&mut self) {
+    pub(crate) fn trouble(&mut self) {
         self.trouble_us = Some(self.now_us);
     }
 
@@ -99,20 +99,20 @@ impl Auditor {
     }
 
     /// Counts something that happened.
-    pub(in super::super) fn count(&mut self, what: impl Into<Cow<'static, str>>) {
+    pub(crate) fn count(&mut self, what: impl Into<Cow<'static, str>>) {
         if let Some(counts) = &mut self.counts {
             counts.count(what);
         }
     }
 
     /// Counts something whose name must be put together first.
-    pub(in super::super) fn count_with(&mut self, what: impl FnOnce() -> String) {
+    pub(crate) fn count_with(&mut self, what: impl FnOnce() -> String) {
         if let Some(counts) = &mut self.counts {
             counts.count(what());
         }
     }
 
-    pub(in super::super) fn demand(&mut self, holds: bool, invariant: &'static str, what: impl FnOnce() -> String) {
+    pub(crate) fn demand(&mut self, holds: bool, invariant: &'static str, what: impl FnOnce() -> String) {
         if !holds && self.broken.is_none() {
             self.broken = Some(Violation { invariant, what: what() });
         }

@@ -15,7 +15,7 @@ const REMEMBERED_US: u64 = 60 * SECOND;
 impl Auditor {
     /// The store takes a record. `believed` are the sockets that replicas take for holders of the device, `silence_us` is the
     /// longest time in which the new holder gave no heartbeat, if that is a socket that is there.
-    pub(in super::super) fn check_written(
+    pub(crate) fn check_written(
         &mut self,
         device: &Arc<str>,
         (old, new): (&Record, &Record),
@@ -57,7 +57,7 @@ impl Auditor {
 
     /// A step is over in which something may have happened to a device. `named` is the open socket that its record names: its
     /// replica may still wait for the news that it was accepted.
-    pub(in super::super) fn check_device(
+    pub(crate) fn check_device(
         &mut self,
         device: &Arc<str>,
         record: &Record,
@@ -95,25 +95,18 @@ impl Auditor {
 
     /// The store took a record of a device that may be exposed to an experiment. `is_alive`: the client of the previous
     /// holder is there.
-    pub(in super::super) fn count_written(
-        &mut self,
-        device: &Arc<str>,
-        old: &Record,
-        new: &Record,
-        is_alive: bool,
-        now_ms: u64,
-    ) {
+    pub(crate) fn count_written(&mut self, device: &Arc<str>, old: &Record, new: &Record, is_alive: bool, now_ms: u64) {
         self.trials.written(device, old, new, is_alive, now_ms);
     }
 
     /// A socket of a device is half-open for so long.
-    pub(in super::super) fn count_half_open(&mut self, device: &Arc<str>, span_us: u64) {
+    pub(crate) fn count_half_open(&mut self, device: &Arc<str>, span_us: u64) {
         *self.trials.half_open_ms.entry(device.clone()).or_default() += span_us / MS;
         self.count("half-open");
     }
 
     /// After every step: a device's trial counts what was counted beside it.
-    pub(in super::super) fn check_trial(&mut self, device: &Arc<str>, record: &Record, now_ms: u64) {
+    pub(crate) fn check_trial(&mut self, device: &Arc<str>, record: &Record, now_ms: u64) {
         let is_calm = self.trouble_us.is_none();
         let outcomes = match self.trials.check(device, record, is_calm, now_ms) {
             Ok(outcomes) => outcomes,
@@ -137,7 +130,7 @@ impl Auditor {
     /// When all is quiet: a device has one registered socket at most, which its record names, and record and dashboards show
     /// whether it is there. `registered` are its registered sockets; the record's status must be `expected`.
     /// `is_lost`: what dashboards were told may be lost.
-    pub(in super::super) fn check_quiet(
+    pub(crate) fn check_quiet(
         &mut self,
         device: &Arc<str>,
         record: &Record,

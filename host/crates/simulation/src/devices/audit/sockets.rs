@@ -12,7 +12,7 @@ use super::auditor::{Auditor, HISTORY_MAX, SocketRecord};
 
 impl Auditor {
     /// A `device:register` arrives.
-    pub(in super::super) fn registers(&mut self, socket: SocketId, is_pairing: bool) {
+    pub(crate) fn registers(&mut self, socket: SocketId, is_pairing: bool) {
         let now_us = self.now_us;
         let record = self.sockets.entry(socket).or_default();
         if record.is_refused || record.is_told_to_close {
@@ -26,21 +26,21 @@ impl Auditor {
     }
 
     /// A socket has proved its token.
-    pub(in super::super) fn proves(&mut self, socket: SocketId) {
+    pub(crate) fn proves(&mut self, socket: SocketId) {
         self.sockets.entry(socket).or_default().is_proved = true;
     }
 
     /// A socket has ended at its replica.
-    pub(in super::super) fn closes(&mut self, socket: SocketId) {
+    pub(crate) fn closes(&mut self, socket: SocketId) {
         self.sockets.remove(&socket);
     }
 
-    pub(in super::super) fn is_registered(&self, socket: SocketId) -> bool {
+    pub(crate) fn is_registered(&self, socket: SocketId) -> bool {
         self.sockets.get(&socket).is_some_and(|record| record.is_registered && !record.is_told_to_close)
     }
 
     /// A replica wants something done. `record` is what the store holds of the device that the command's socket is of.
-    pub(in super::super) fn check_command<'r>(
+    pub(crate) fn check_command<'r>(
         &mut self,
         command: &DeviceCommand,
         record: impl Fn(SocketId) -> Option<&'r Record>,
@@ -79,7 +79,7 @@ impl Auditor {
     }
 
     /// A device's status is told to dashboards. Of two messages the one with the greater epoch is the newer.
-    pub(in super::super) fn shows(&mut self, device: &Arc<str>, epoch: u64, status: Status) {
+    pub(crate) fn shows(&mut self, device: &Arc<str>, epoch: u64, status: Status) {
         let known = self.device(device);
         if epoch >= known.shown.0 {
             known.shown = (epoch, status);
@@ -137,7 +137,7 @@ impl Auditor {
     }
 
     /// A step ends: what was refused in it was told to close.
-    pub(in super::super) fn check_closed(&mut self) {
+    pub(crate) fn check_closed(&mut self) {
         for socket in std::mem::take(&mut self.refused) {
             let is_told = self.sockets.get(&socket).is_none_or(|record| record.is_told_to_close);
             self.demand(is_told, "refused-is-closed", || format!("{socket:?} was refused, and is not closed"));
@@ -145,7 +145,7 @@ impl Auditor {
     }
 
     /// When all is quiet: every register was answered.
-    pub(in super::super) fn check_answered(&mut self) {
+    pub(crate) fn check_answered(&mut self) {
         let is_open = |record: &SocketRecord| record.arrived_us.is_some() || record.refreshes > 0;
         let open = self.sockets.iter().find(|(_, record)| is_open(record)).map(|(socket, _)| *socket);
         self.demand(open.is_none(), "every-register-answered", || format!("{open:?} was not answered"));

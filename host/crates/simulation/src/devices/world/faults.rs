@@ -12,7 +12,7 @@ const SCAN_EVERY_US: u64 = 6 * SECOND;
 
 impl World<'_> {
     /// From now on nothing goes wrong.
-    pub(in super::super) fn heal(&mut self) {
+    pub(crate) fn heal(&mut self) {
         if self.is_store_away {
             self.at(self.now_us, Event::StoreBack { is_empty: false });
         }

@@ -8,7 +8,7 @@ use crate::devices::sockets::index;
 
 impl World<'_> {
     /// Runs until a moment, or until an invariant does not hold.
-    pub(in super::super) fn run_until(&mut self, until_us: u64) {
+    pub(crate) fn run_until(&mut self, until_us: u64) {
         while self.auditor.broken.is_none() {
             let next = self.agenda.next_at();
             let wake = self.running.iter().filter_map(|replica| Some((self.wake_us(*replica)?, *replica))).min();
@@ -33,7 +33,7 @@ impl World<'_> {
     }
 
     /// Something happens now.
-    pub(in super::super) fn step(&mut self, event: Event) {
+    pub(crate) fn step(&mut self, event: Event) {
         self.trace("world", || format!("{event:?}"));
         self.auditor.begin_step(self.now_us);
         self.dispatch(event);

@@ -22,40 +22,40 @@ use crate::trace::Trace;
 /// The wall clock when the world began, in milliseconds since 1970.
 const BEGAN_MS: u64 = 1_800_000_000_000;
 
-pub(in super::super) struct World<'a> {
-    pub(in super::super) conditions: Conditions<'a>,
-    pub(in super::super) rules: &'a dyn SettleRules,
-    pub(in super::super) flaw: Option<DeviceFlaw>,
+pub(crate) struct World<'a> {
+    pub(crate) conditions: Conditions<'a>,
+    pub(crate) rules: &'a dyn SettleRules,
+    pub(crate) flaw: Option<DeviceFlaw>,
     /// What runs in `settle`.
-    pub(in super::super) experiment: Option<Experiment>,
-    pub(in super::super) settings: DeviceSettings,
-    pub(in super::super) now_us: u64,
+    pub(crate) experiment: Option<Experiment>,
+    pub(crate) settings: DeviceSettings,
+    pub(crate) now_us: u64,
     /// The end of what is measured; afterwards all is quiet.
-    pub(in super::super) end_us: u64,
+    pub(crate) end_us: u64,
     pub(super) agenda: Agenda<u64, Event>,
     /// Every replica there ever was, and which of them are running.
-    pub(in super::super) replicas: Vec<Replica>,
-    pub(in super::super) running: Vec<usize>,
+    pub(crate) replicas: Vec<Replica>,
+    pub(crate) running: Vec<usize>,
     /// How many are to start.
     pub(super) starting: usize,
-    pub(in super::super) devices: Vec<Device>,
+    pub(crate) devices: Vec<Device>,
     pub(super) by_id: BTreeMap<Arc<str>, usize>,
     /// Every socket there ever was.
-    pub(in super::super) sockets: Vec<Socket>,
+    pub(crate) sockets: Vec<Socket>,
     /// What the store holds, by device. It can be away, and come back empty.
-    pub(in super::super) records: Vec<Record>,
+    pub(crate) records: Vec<Record>,
     pub(super) is_store_away: bool,
     /// Devices that something happened to in this step.
     pub(super) touched: Vec<usize>,
-    pub(in super::super) auditor: Auditor,
-    pub(in super::super) trace: Trace<'a>,
+    pub(crate) auditor: Auditor,
+    pub(crate) trace: Trace<'a>,
     /// How often the rule was asked.
-    pub(in super::super) questions: u64,
+    pub(crate) questions: u64,
 }
 
-pub(in super::super) struct Replica {
-    pub(in super::super) uid: Arc<str>,
-    pub(in super::super) machine: Sessions,
+pub(crate) struct Replica {
+    pub(crate) uid: Arc<str>,
+    pub(crate) machine: Sessions,
     pub(super) is_running: bool,
     /// The others know that it is dead.
     pub(super) is_known_dead: bool,
@@ -66,7 +66,7 @@ pub(in super::super) struct Replica {
 
 impl<'a> World<'a> {
     /// A world without devices. Without a scenario everything is at random, and what happens is counted.
-    pub(in super::super) fn new(
+    pub(crate) fn new(
         seed: u64,
         scenario: Option<&'a SettleScenario>,
         settings: DeviceSettings,
@@ -102,7 +102,7 @@ impl<'a> World<'a> {
         world
     }
 
-    pub(in super::super) fn add_device(&mut self, id: Arc<str>, address: u64, heartbeat_us: u64) -> usize {
+    pub(crate) fn add_device(&mut self, id: Arc<str>, address: u64, heartbeat_us: u64) -> usize {
         let device = self.devices.len();
         self.by_id.insert(id.clone(), device);
         self.records.push(Record::default());
@@ -113,13 +113,13 @@ impl<'a> World<'a> {
     }
 
     /// A new connector of a device.
-    pub(in super::super) fn add_connector(&mut self, device: usize) -> usize {
+    pub(crate) fn add_connector(&mut self, device: usize) -> usize {
         self.devices[device].connectors.push(Connector::default());
         self.devices[device].connectors.len() - 1
     }
 
     /// A new socket of a connector, which is yet to arrive at its replica.
-    pub(in super::super) fn add_socket(&mut self, socket: Socket) -> usize {
+    pub(crate) fn add_socket(&mut self, socket: Socket) -> usize {
         let place = self.sockets.len();
         let Device { connectors, sockets, .. } = &mut self.devices[socket.device];
         connectors[socket.connector].socket = Some(place);
@@ -139,11 +139,11 @@ impl<'a> World<'a> {
         self.replicas.push(Replica { uid, machine, is_running: true, is_known_dead: false, started_us, skew_ms });
     }
 
-    pub(in super::super) fn at(&mut self, at_us: u64, event: Event) {
+    pub(crate) fn at(&mut self, at_us: u64, event: Event) {
         self.agenda.enter(at_us.max(self.now_us), event);
     }
 
-    pub(in super::super) fn after(&mut self, delay_us: u64, event: Event) {
+    pub(crate) fn after(&mut self, delay_us: u64, event: Event) {
         self.at(self.now_us + delay_us, event);
     }
 
@@ -154,13 +154,13 @@ impl<'a> World<'a> {
     }
 
     /// What a replica's clocks show.
-    pub(in super::super) fn moment(&self, replica: usize) -> Moment {
+    pub(crate) fn moment(&self, replica: usize) -> Moment {
         let replica = &self.replicas[replica];
         Moment { now: Time::from_micros(self.now_us - replica.started_us), unix_ms: self.unix_ms() + replica.skew_ms }
     }
 
     /// The wall clock of the world, in milliseconds since 1970.
-    pub(in super::super) fn unix_ms(&self) -> u64 {
+    pub(crate) fn unix_ms(&self) -> u64 {
         BEGAN_MS + self.now_us / MS
     }
 
