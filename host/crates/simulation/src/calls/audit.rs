@@ -1,5 +1,5 @@
-//! The reference model: from what truly happened in the world and what each process was told of it, which answers each call
-//! may get, and when. It shares nothing with the machines and predicts nothing; it judges.
+//! Judges worlds of calls. From what truly happened and what each process was told of it follows which answers each call may
+//! get, and when. The auditor shares no code with the machines, and predicts nothing.
 //!
 //! # Invariants
 //!

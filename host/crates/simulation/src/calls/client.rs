@@ -1,4 +1,4 @@
-//! Clients, their connections and what they are at.
+//! A client, its connections, and the requests that it works on.
 
 use crate::calls::events::{CallRef, CallToken, ClientId, Connection, Process};
 use crate::time::WorldTime;
@@ -27,7 +27,7 @@ pub(crate) struct Client {
     pub(crate) finished: Vec<UnsentResult>,
 }
 
-/// A request that a daemon is at work on.
+/// A request that a daemon works on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DaemonJob {
     pub(crate) token: CallToken,
@@ -35,7 +35,7 @@ pub(crate) struct DaemonJob {
     pub(crate) connection: Connection,
 }
 
-/// A result that could not be told by the connection of its request.
+/// A result that could not be sent by the connection of its request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UnsentResult {
     pub(crate) call: CallRef,

@@ -1,4 +1,4 @@
-//! Events and messages as a story tells them.
+//! Formats events and messages for a trace.
 
 use std::fmt;
 
@@ -84,7 +84,7 @@ impl fmt::Display for Message {
     }
 }
 
-/// Something of the machines', shorter than they show it.
+/// Formats a type of the machines briefly.
 struct Brief<'a, T>(&'a T);
 
 impl fmt::Display for Brief<'_, Numbered> {

@@ -1,4 +1,4 @@
-//! What happens in the world: events, and what travels between replicas and between them and their clients.
+//! The events of a world of calls, and what replicas and clients send each other.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub(crate) enum DaemonResult {
     Unusable,
 }
 
-/// What is on the agenda.
+/// What can happen.
 pub(crate) enum Event {
     /// The next step of the schedule.
     Step,
@@ -84,7 +84,7 @@ pub(crate) enum Event {
     HandInAgain { client: ClientId, call: CallRef },
 }
 
-/// What a policy says.
+/// The answer of a rule.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RuleAnswer {
     Choice(Choice),

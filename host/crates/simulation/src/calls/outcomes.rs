@@ -1,4 +1,4 @@
-//! What callers go through: each call, measured by what is true.
+//! Outcomes of calls: how each ended, and how long it took.
 
 use std::time::Duration;
 
@@ -13,24 +13,24 @@ use crate::time::WorldTime;
 pub const ERRORS: [&str; 8] =
     ["unavailable", "disconnected", "unreachable", "timed-out", "internal", "same-socket", "refused", "unheard"];
 
-/// What came of a world for its callers. Shares are of its calls, in percent.
+/// What a world was like for its callers. Shares are of its calls, in percent.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct RpcOutcomes {
     /// How many calls came to a replica.
     pub calls: u64,
     /// Calls whose caller was told a result.
     pub answered: f64,
-    /// Calls that were given up although the result would have come in its time: the policies said so and, before
-    /// the call's deadline, the
-    /// daemon's result came in after all, or a daemon had the method.
+    /// Calls that the policies gave up although, before the deadline, the daemon's result came in after all, or a daemon
+    /// had the method.
     pub aborted_wrongly: f64,
     /// How long a call waited for a daemon, from its arrival until it was sent or ended, in milliseconds; the mean.
     pub waited_ms: f64,
     /// From a call to its result, at the caller, in milliseconds; the mean over those that have one, if there are any.
     pub latency_ms: Option<f64>,
-    /// The latency that nine in ten of them have not more than.
+    /// The latency that nine in ten of them do not exceed.
     pub latency_p90_ms: Option<f64>,
-    /// How calls ended without a result, by [`ERRORS`]; the last is that the caller was told nothing: it had left, or its replica had.
+    /// How calls ended without a result, by [`ERRORS`]. The last one means that the caller got no answer: it had left, or its
+    /// replica had.
     pub errors: [f64; ERRORS.len()],
 }
 
@@ -39,18 +39,18 @@ pub struct RpcOutcomes {
 pub(crate) struct MeasuredCall {
     pub(crate) caller: Connection,
     /// Where it was taken on, and its number there.
-    pub(crate) place: Option<(Process, CallId)>,
+    pub(crate) taken_on: Option<(Process, CallId)>,
     /// It is open, and not sent to a daemon that may not hand in.
     pub(crate) may_be_handed_in: bool,
     pub(crate) room: Room,
     pub(crate) timeout: Duration,
-    pub(crate) asked: WorldTime,
+    pub(crate) made: WorldTime,
     pub(crate) arrived: Option<WorldTime>,
     pub(crate) sent: Option<WorldTime>,
     /// When it ended at its replica, and by which error if there was no result.
     pub(crate) ended: Option<(WorldTime, Option<&'static str>)>,
     /// When its caller was told.
-    pub(crate) told: Option<WorldTime>,
+    pub(crate) answered: Option<WorldTime>,
     pub(crate) is_aborted_wrongly: bool,
 }
 
@@ -61,7 +61,7 @@ impl MeasuredCall {
             may_be_handed_in: true,
             room,
             timeout: Duration::from_millis(timeout_ms),
-            asked: now,
+            made: now,
             ..MeasuredCall::default()
         }
     }
@@ -76,7 +76,7 @@ impl MeasuredCall {
 
     /// Its timeout after its arrival and, once it is sent, its timeout after that.
     pub(crate) fn deadline(&self) -> WorldTime {
-        self.sent.or(self.arrived).unwrap_or(self.asked) + self.timeout
+        self.sent.or(self.arrived).unwrap_or(self.made) + self.timeout
     }
 }
 

@@ -1,4 +1,4 @@
-//! Users and their methods, few enough that they meet.
+//! The users and their methods. There are so few that clients meet.
 
 use std::sync::Arc;
 

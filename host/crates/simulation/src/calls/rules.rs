@@ -1,4 +1,4 @@
-//! The three rules that a call machine asks, so that the policies' engine can take the place of the native ones.
+//! The three rules that a call machine asks. The policies' engine can take the place of the native ones.
 
 use pointwork_core::decision::{Absence, Call, Candidate, Choice, Doubt, Verdict};
 use pointwork_core::rules;

@@ -60,15 +60,15 @@ impl<'a> Schedule<'a> {
         self.play(None)
     }
 
-    /// Runs it and tells its story, line by line.
-    pub fn tell(&self, mut reader: impl FnMut(&str)) -> Report {
-        self.play(Some(&mut reader))
+    /// Runs it and reports everything that happens, line by line.
+    pub fn trace(&self, mut listener: impl FnMut(&str)) -> Report {
+        self.play(Some(&mut listener))
     }
 
-    fn play(&self, reader: Option<&mut dyn FnMut(&str)>) -> Report {
+    fn play(&self, listener: Option<&mut dyn FnMut(&str)>) -> Report {
         let native = Native::of_seed(self.seed);
         let rules = self.rules.unwrap_or(&native);
-        let trace = Trace::new(reader.map(|reader| -> &mut dyn FnMut(&str) { reader }));
+        let trace = Trace::new(listener.map(|listener| -> &mut dyn FnMut(&str) { listener }));
         let mut world = World::new((self.seed, self.steps), self.flaw, self.scenario, rules, trace);
         world.run();
         let outcomes = world.outcomes();

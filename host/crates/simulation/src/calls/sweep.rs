@@ -1,4 +1,4 @@
-//! Many seeds, on all cores.
+//! Runs the schedules of many seeds, on all cores.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,4 @@
-//! What a device goes through, measured by what is true.
+//! Measures what a device goes through: how long it is stranded, unserved or offline, and how soon its session settles.
 
 use pointwork_core::device::Status;
 

@@ -1,4 +1,4 @@
-//! What came of a world of devices.
+//! The outcomes of a world of devices.
 
 use crate::violation::Violation;
 

@@ -1,4 +1,4 @@
-//! The rule that a machine of device sessions asks, so that the policies' engine can take the place of the native one.
+//! The rule that a machine of device sessions asks. The policies' engine can take the place of the native one.
 
 use pointwork_core::decision::{Event, Incumbent, Newcomer, SettleVerdict};
 use pointwork_core::rules;

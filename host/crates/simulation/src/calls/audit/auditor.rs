@@ -14,7 +14,7 @@ use crate::counts::Counts;
 use crate::time::WorldTime;
 use crate::violation::Violation;
 
-/// Hears of everything, and judges.
+/// The auditor of a world of calls.
 pub(crate) struct Auditor {
     pub(super) views: Vec<ProcessView>,
     pub(super) truth: GroundTruth,
@@ -31,12 +31,12 @@ pub(crate) struct Auditor {
     pub(crate) ends: Counts,
 }
 
-/// What became of a call in the world outside the machines.
+/// What happened to a call outside the machines.
 #[derive(Default)]
 pub(super) struct CallFacts {
-    pub(super) delivered: u32,
-    pub(super) given: Option<DaemonResult>,
-    pub(super) told: u32,
+    pub(super) deliveries: u32,
+    pub(super) result: Option<DaemonResult>,
+    pub(super) answers: u32,
 }
 
 impl Auditor {
@@ -54,13 +54,13 @@ impl Auditor {
     }
 
     /// A process has started.
-    pub(crate) fn started(&mut self) {
+    pub(crate) fn process_started(&mut self) {
         self.views.push(ProcessView::default());
         self.truth.processes.push(ProcessTruth::default());
     }
 
     /// A process has ended. What it had not answered will not be.
-    pub(crate) fn ended(&mut self, process: Process) {
+    pub(crate) fn process_ended(&mut self, process: Process) {
         self.truth.processes[process].has_ended = true;
         for call in std::mem::take(&mut self.views[process].open) {
             self.views[process].record(call).is_open = false;
@@ -69,22 +69,22 @@ impl Auditor {
     }
 
     /// A client makes a call.
-    pub(crate) fn asked(&mut self) -> CallToken {
+    pub(crate) fn call_made(&mut self) -> CallToken {
         self.calls.push(CallFacts::default());
         self.calls.len() - 1
     }
 
-    /// A machine took a call on.
-    pub(crate) fn called(&mut self, process: Process, call: CallRecord, now: Time) {
+    /// A machine has taken a call on.
+    pub(crate) fn call_taken(&mut self, process: Process, call: CallRecord, now: Time) {
         let view = &mut self.views[process];
         let id = CallId(view.calls.len() as u64 + 1);
-        let is_bare = view.is_bare(call.room);
-        view.calls.push(CallRecord { arrived: now, deadline: now + call.timeout, was_bare: is_bare, ..call });
+        let is_unserved = view.is_unserved(call.room);
+        view.calls.push(CallRecord { arrived: now, deadline: now + call.timeout, was_unserved: is_unserved, ..call });
         view.open.push(id);
     }
 
-    /// The host brings how long a call is held.
-    pub(crate) fn waits(&mut self, process: Process, call: CallId, ask: AskId, wait_ms: u32, now: Time) {
+    /// `grace` has answered how long a call is held.
+    pub(crate) fn grace_answered(&mut self, process: Process, call: CallId, ask: AskId, wait_ms: u32, now: Time) {
         let record = self.views[process].record(call);
         if record.is_open && record.ask == ask && record.wait == GraceState::MeasuredCall {
             let until = (now + Duration::from_millis(wait_ms.into())).min(record.deadline);
@@ -92,16 +92,16 @@ impl Auditor {
         }
     }
 
-    /// The host brings who gets a call.
-    pub(crate) fn chosen(&mut self, process: Process, call: CallId, ask: AskId, choice: Choice) {
+    /// `target` has answered who gets a call.
+    pub(crate) fn target_answered(&mut self, process: Process, call: CallId, ask: AskId, choice: Choice) {
         let record = self.views[process].record(call);
         let is_heard = record.is_open && record.ask == ask && record.wait == GraceState::None;
         record.is_chosen |= is_heard;
         record.is_rejected |= is_heard && choice == Choice::Reject;
     }
 
-    /// The host brings what becomes of a call whose target is in doubt.
-    pub(crate) fn judged(&mut self, process: Process, call: CallId, ask: AskId, verdict: Verdict) {
+    /// `presence` has answered what becomes of a call whose target is in doubt.
+    pub(crate) fn presence_answered(&mut self, process: Process, call: CallId, ask: AskId, verdict: Verdict) {
         let record = self.views[process].record(call);
         if record.is_open && record.ask == ask && record.doubt.is_some() {
             record.is_given_up = verdict == Verdict::Abort;
@@ -110,7 +110,7 @@ impl Auditor {
     }
 
     /// The host says that a request cannot be answered; `undelivered`: that it did not get there at all.
-    pub(crate) fn unanswerable(&mut self, process: Process, call: CallId, undelivered: bool, now: Time) {
+    pub(crate) fn request_unanswerable(&mut self, process: Process, call: CallId, undelivered: bool, now: Time) {
         let record = self.views[process].record(call);
         let Some(sent) = record.sent.as_mut().filter(|sent| !sent.is_resumed) else { return };
         if undelivered {
@@ -122,7 +122,7 @@ impl Auditor {
     }
 
     /// The host says that a request or its answer is lost.
-    pub(crate) fn lost(&mut self, process: Process, call: CallId) {
+    pub(crate) fn request_lost(&mut self, process: Process, call: CallId) {
         let record = self.views[process].record(call);
         let Some(sent) = record.sent.filter(|_| record.is_open) else { return };
         let is_proven_gone = record.doubt.is_some_and(|told| told.cause.is_proof());
@@ -131,7 +131,7 @@ impl Auditor {
     }
 
     /// A process knows that a peer is gone: whatever is in flight there is in doubt, and not by mere silence.
-    pub(crate) fn lost_peer(&mut self, process: Process, peer: Process) {
+    pub(crate) fn peer_lost(&mut self, process: Process, peer: Process) {
         let (view, truth) = (&self.views[process], &self.truth);
         let is_overlooked = |call: &&CallId| {
             let record = &view.calls[call.0 as usize - 1];
@@ -144,26 +144,26 @@ impl Auditor {
     }
 
     /// A daemon gets a request.
-    pub(crate) fn delivered(&mut self, token: CallToken) {
-        self.calls[token].delivered += 1;
-        let count = self.calls[token].delivered;
+    pub(crate) fn request_delivered(&mut self, token: CallToken) {
+        self.calls[token].deliveries += 1;
+        let count = self.calls[token].deliveries;
         self.demand(count == 1, "sent-once", || format!("a daemon got the request of call #{token} {count} times"));
     }
 
     /// A daemon has done what a request asked for.
-    pub(crate) fn given(&mut self, token: CallToken, given: DaemonResult) {
-        self.calls[token].given = Some(given);
+    pub(crate) fn daemon_finished(&mut self, token: CallToken, given: DaemonResult) {
+        self.calls[token].result = Some(given);
     }
 
     /// A caller hears how its call ended, or that it was not taken on.
-    pub(crate) fn told(&mut self, token: CallToken) {
-        self.calls[token].told += 1;
-        let count = self.calls[token].told;
+    pub(crate) fn caller_answered(&mut self, token: CallToken) {
+        self.calls[token].answers += 1;
+        let count = self.calls[token].answers;
         self.demand(count == 1, "one-answer", || format!("the caller of #{token} is told its end {count} times"));
     }
 
     /// A result is handed in. Whether it must be taken.
-    pub(crate) fn takes(&mut self, process: Process, user: usize, call: CallId) -> bool {
+    pub(crate) fn takes_hand_in(&mut self, process: Process, user: usize, call: CallId) -> bool {
         let view = &mut self.views[process];
         let Some(record) = view.calls.get(call.0 as usize - 1) else { return false };
         record.is_open && record.room.user() == user && record.sent.is_some_and(|sent| sent.is_resumable)

@@ -1,4 +1,4 @@
-//! What the reference model keeps of a call.
+//! What the auditor knows of one call.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(crate) struct CallRecord {
     /// How often `target` was asked since candidates were found.
     pub(super) asked_in_a_row: u32,
     /// Nobody was known to have the method at some moment since it arrived.
-    pub(super) was_bare: bool,
+    pub(super) was_unserved: bool,
     pub(super) sent: Option<SentRequest>,
     pub(super) doubt: Option<TargetLoss>,
     /// The last question about its target was answered by giving it up.
@@ -95,7 +95,7 @@ impl CallRecord {
             is_chosen: false,
             is_rejected: false,
             asked_in_a_row: 0,
-            was_bare: false,
+            was_unserved: false,
             sent: None,
             doubt: None,
             is_given_up: false,
@@ -107,7 +107,7 @@ impl CallRecord {
     }
 
     /// The process is told that the target left, or is not heard from.
-    pub(super) fn tell(&mut self, cause: Departure, now: Time) {
+    pub(super) fn lose_target(&mut self, cause: Departure, now: Time) {
         self.unanswerable = None;
         match &mut self.doubt {
             Some(doubt) if doubt.cause.is_proof() || doubt.cause == cause => {}
@@ -117,14 +117,14 @@ impl CallRecord {
     }
 
     /// The process is told that the target has the method: what was not proven did not happen.
-    pub(super) fn trust(&mut self) {
+    pub(super) fn regain_target(&mut self) {
         if self.doubt.is_some_and(|doubt| !doubt.cause.is_proof()) {
             (self.doubt, self.is_given_up, self.is_to_be_held) = (None, false, false);
         }
     }
 
     /// The process is told that the daemon is back on another socket, and whether it has the request.
-    pub(super) fn resume(&mut self, new: SocketId, has: bool, now: Time) {
+    pub(super) fn resume_target(&mut self, new: SocketId, has: bool, now: Time) {
         let Some(sent) = &mut self.sent else { return };
         sent.is_resumed = has;
         if has {
@@ -135,7 +135,7 @@ impl CallRecord {
         }
         sent.is_resumable = false;
         let before = self.doubt.map(|told| told.cause);
-        self.tell(Departure::TransportLost, now);
+        self.lose_target(Departure::TransportLost, now);
         if let Some(told) = &mut self.doubt {
             (told.before, told.asked) = (before, None);
         }
@@ -147,7 +147,7 @@ impl CallRecord {
     }
 
     /// Whether its caller believes that it is held and it is not, or the other way round.
-    pub(super) fn is_deceived(&self) -> bool {
+    pub(super) fn is_caller_misinformed(&self) -> bool {
         let is_waiting = matches!(self.wait, GraceState::Until(_)) || self.is_to_be_held;
         let is_on_its_way = self.sent.is_some() && self.doubt.is_none();
         is_waiting && !self.is_held || is_on_its_way && self.is_held

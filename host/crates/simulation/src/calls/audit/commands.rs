@@ -1,4 +1,4 @@
-//! What a machine wants done: each command as it comes, against what its process was told and what is true.
+//! Checks each command of a machine against what its process was told and what is true.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::call_record::{GraceState, SentRequest};
 use crate::calls::events::{DaemonResult, Process, connection};
 
 impl Auditor {
-    /// A machine wants something done.
+    /// A machine has a command.
     pub(crate) fn check_command(&mut self, process: Process, command: &Command<u64>, now: Time) {
         match command {
             Command::AskTarget { call, ask, .. } => {
@@ -27,8 +27,8 @@ impl Auditor {
                 let view = &mut self.views[process];
                 view.record(*call).asked_in_a_row = 0;
                 let room = view.record(*call).room;
-                let is_bare = view.is_bare(room);
-                self.demand(is_bare, "no-waiting-while-served", || {
+                let is_unserved = view.is_unserved(room);
+                self.demand(is_unserved, "no-waiting-while-served", || {
                     format!("{call:?} finds nobody, and somebody is there")
                 });
             }
@@ -129,7 +129,7 @@ impl Auditor {
 
     fn check_answer(&mut self, process: Process, call: CallId, answer: &Answer<u64>, now: Time) {
         let record = self.views[process].record(call).clone();
-        let given = self.calls[record.token].given;
+        let given = self.calls[record.token].result;
         match answer {
             Answer::Result(value) => {
                 self.demand(given == Some(DaemonResult::Value(*value)), "no-invented-success", || {
@@ -142,11 +142,11 @@ impl Auditor {
             Answer::TargetDisconnected => self.judge_disconnected(process, call, now),
             Answer::Unavailable => {
                 let is_over = matches!(record.wait, GraceState::Until(until) if until <= now);
-                let is_nobody = record.was_bare && is_over || record.is_rejected;
+                let is_nobody = record.was_unserved && is_over || record.is_rejected;
                 self.demand(record.sent.is_none() && is_nobody, "not-available", || {
                     format!(
                         "{call:?} finds nobody: sent {:?}, bare {}, {:?}",
-                        record.sent, record.was_bare, record.wait
+                        record.sent, record.was_unserved, record.wait
                     )
                 });
             }
@@ -158,7 +158,7 @@ impl Auditor {
             Answer::Unreachable => {
                 let view = &self.views[process];
                 let is_beyond = !view.is_linked
-                    && !view.is_bare(record.room)
+                    && !view.is_unserved(record.room)
                     && view.servers(record.room).all(|replica| replica != 0);
                 let is_said = if record.sent.is_some() { record.is_said_lost } else { is_beyond };
                 self.demand(is_said, "unreachable-is-said", || format!("{call:?} is unreachable for no reason"));

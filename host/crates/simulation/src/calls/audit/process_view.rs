@@ -54,7 +54,7 @@ impl ProcessView {
     }
 
     /// Whether nobody could get a call of the method.
-    pub(super) fn is_bare(&self, room: Room) -> bool {
+    pub(super) fn is_unserved(&self, room: Room) -> bool {
         self.servers(room).next().is_none()
     }
 
@@ -63,12 +63,12 @@ impl ProcessView {
         self.rooms[room.0].iter().any(|member| member.registration > registrations)
     }
 
-    pub(super) fn note_bare(&mut self, room: Option<Room>) {
+    pub(super) fn note_unserved(&mut self, room: Option<Room>) {
         for call in self.open.clone() {
             let record = &self.calls[call.0 as usize - 1];
             let is_concerned = room.is_none_or(|room| room == record.room);
-            if record.sent.is_none() && !record.was_bare && is_concerned && self.is_bare(record.room) {
-                self.record(call).was_bare = true;
+            if record.sent.is_none() && !record.was_unserved && is_concerned && self.is_unserved(record.room) {
+                self.record(call).was_unserved = true;
             }
         }
     }
@@ -81,13 +81,13 @@ impl ProcessView {
         }
         // One that has no methods any more has told of each, and is there all the same.
         if cause != Departure::Unregistered {
-            self.sent_to(socket).for_each(|record| record.tell(cause, now));
+            self.sent_to(socket).for_each(|record| record.lose_target(cause, now));
         }
         for call in self.open.clone() {
             let record = self.record(call);
             record.has_caller_left |= record.caller == socket;
         }
-        self.note_bare(None);
+        self.note_unserved(None);
     }
 
     /// The open calls that were sent to a socket.

@@ -13,7 +13,7 @@ use crate::calls::rooms::Room;
 
 impl Auditor {
     /// Redis counts a process as subscribed, or does not any more.
-    pub(crate) fn subscribed(&mut self, process: Process, is_subscribed: bool) {
+    pub(crate) fn subscription_changed(&mut self, process: Process, is_subscribed: bool) {
         let truth = &mut self.truth.processes[process];
         if is_subscribed && truth.is_cut {
             truth.cut_until = self.moment;
@@ -22,27 +22,27 @@ impl Auditor {
     }
 
     /// A process lets a socket go.
-    pub(crate) fn truly_left(&mut self, connection: Connection) {
+    pub(crate) fn socket_left(&mut self, connection: Connection) {
         self.truth.sockets[connection].has_left = true;
     }
 
     /// A client has no use for a connection any more.
-    pub(crate) fn deserted(&mut self, connection: Connection) {
+    pub(crate) fn client_left(&mut self, connection: Connection) {
         self.truth.sockets[connection].is_deserted = true;
     }
 
     /// A process registers a method for a socket of its own.
-    pub(crate) fn truly_registered(&mut self, connection: Connection, room: Room) {
+    pub(crate) fn owner_registered(&mut self, connection: Connection, room: Room) {
         self.truth.sockets[connection].rooms |= room.bit();
     }
 
     /// A process takes a method of a socket of its own back.
-    pub(crate) fn truly_unregistered(&mut self, connection: Connection, room: Room) {
+    pub(crate) fn owner_unregistered(&mut self, connection: Connection, room: Room) {
         let socket = &mut self.truth.sockets[connection];
         if socket.rooms & room.bit() != 0 {
             socket.rooms &= !room.bit();
             socket.taken_back |= room.bit();
-            socket.was_bare |= socket.rooms == 0;
+            socket.was_unserved |= socket.rooms == 0;
         }
     }
 
@@ -53,17 +53,17 @@ impl Auditor {
     }
 
     /// A process is told that a socket is there; of replica 0 if it is its own.
-    pub(crate) fn seen(&mut self, process: Process, socket: SocketId, replica: u32, is_resumable: bool) {
+    pub(crate) fn socket_seen(&mut self, process: Process, socket: SocketId, replica: u32, is_resumable: bool) {
         self.views[process].sockets.insert(socket, KnownSocket { replica, is_resumable });
     }
 
     /// Whether a process knows a socket.
-    pub(crate) fn sees(&self, process: Process, socket: SocketId) -> bool {
+    pub(crate) fn knows_socket(&self, process: Process, socket: SocketId) -> bool {
         self.views[process].sockets.contains_key(&socket)
     }
 
     /// A process is told that a socket has a method.
-    pub(crate) fn registered(&mut self, process: Process, socket: SocketId, room: Room) {
+    pub(crate) fn method_registered(&mut self, process: Process, socket: SocketId, room: Room) {
         let view = &mut self.views[process];
         if view.has(room, socket) {
             return;
@@ -71,11 +71,11 @@ impl Auditor {
         view.registrations += 1;
         let registration = view.registrations;
         view.rooms[room.0].push(Registration { socket, registration });
-        view.sent_to(socket).filter(|record| record.room == room).for_each(CallRecord::trust);
+        view.sent_to(socket).filter(|record| record.room == room).for_each(CallRecord::regain_target);
     }
 
     /// A process is told that a socket has taken a method back.
-    pub(crate) fn unregistered(&mut self, process: Process, socket: SocketId, room: Room, now: Time) {
+    pub(crate) fn method_unregistered(&mut self, process: Process, socket: SocketId, room: Room, now: Time) {
         if !self.views[process].has(room, socket) {
             return;
         }
@@ -83,19 +83,19 @@ impl Auditor {
         let view = &mut self.views[process];
         view.rooms[room.0].retain(|member| member.socket != socket);
         let concerned = view.sent_to(socket).filter(|record| record.room == room);
-        concerned.for_each(|record| record.tell(Departure::Unregistered, now));
-        view.note_bare(Some(room));
+        concerned.for_each(|record| record.lose_target(Departure::Unregistered, now));
+        view.note_unserved(Some(room));
     }
 
     /// A process is told that a socket is gone, or not heard from.
-    pub(crate) fn gone(&mut self, process: Process, socket: SocketId, cause: Departure, now: Time) {
+    pub(crate) fn socket_gone(&mut self, process: Process, socket: SocketId, cause: Departure, now: Time) {
         self.demand_truth(connection(socket), cause, None);
         self.views[process].lose(socket, cause, now);
     }
 
     /// A process is told that a daemon is back on another socket, and which of its requests it has. `is_its_own`: the old socket
     /// is one of the same user.
-    pub(crate) fn resumed(
+    pub(crate) fn daemon_resumed(
         &mut self,
         process: Process,
         (user, is_same_user): (usize, bool),
@@ -108,7 +108,7 @@ impl Auditor {
             let record = view.record(id);
             let is_its = record.sent.is_some_and(|sent| sent.target == old && sent.is_resumable);
             if is_its && record.room.user() == user {
-                record.resume(new, has.contains(&id), now);
+                record.resume_target(new, has.contains(&id), now);
             }
         }
         // Whoever is to tell of the old socket's end may not know it yet; its daemon does.
@@ -121,17 +121,17 @@ impl Auditor {
     }
 
     /// A process is told whether others can be reached.
-    pub(crate) fn linked(&mut self, process: Process, is_linked: bool) {
+    pub(crate) fn link_changed(&mut self, process: Process, is_linked: bool) {
         self.views[process].is_linked = is_linked;
     }
 
     /// A process is told whether a replica shuts down; 0 is its own.
-    pub(crate) fn draining(&mut self, process: Process, replica: u32, is_draining: bool) {
+    pub(crate) fn drain_changed(&mut self, process: Process, replica: u32, is_draining: bool) {
         let view = &mut self.views[process];
         view.draining.retain(|known| *known != replica);
         if is_draining {
             view.draining.push(replica);
         }
-        view.note_bare(None);
+        view.note_unserved(None);
     }
 }

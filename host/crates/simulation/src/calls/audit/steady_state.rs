@@ -1,4 +1,4 @@
-//! What holds whenever a machine has nothing to say, and when everything has healed.
+//! Checks what holds whenever a machine has no command left, and when everything has healed.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::calls::machine::Machine;
 use crate::calls::rooms::RoomNames;
 
 impl Auditor {
-    /// A machine has been heard to the end.
+    /// All commands of a machine are carried out.
     pub(crate) fn check_steady(&mut self, process: Process, machine: &Machine, now: Time) {
         let load = machine.load();
         let wake = machine.poll_timeout();
@@ -21,15 +21,15 @@ impl Auditor {
         for id in &view.open {
             let record = &view.calls[id.0 as usize - 1];
             in_flight += usize::from(record.sent.is_some());
-            bare += usize::from(record.sent.is_none() && view.is_bare(record.room));
+            bare += usize::from(record.sent.is_none() && view.is_unserved(record.room));
             deadline = Some(deadline.map_or(record.deadline, |earliest| earliest.min(record.deadline)));
             if record.has_caller_left {
                 deserted = Some(*id);
             }
-            if record.wait != GraceState::None && !view.is_bare(record.room) {
+            if record.wait != GraceState::None && !view.is_unserved(record.room) {
                 overlooked = Some(*id);
             }
-            if record.is_deceived() {
+            if record.is_caller_misinformed() {
                 deceived = Some(*id);
             }
             if record.is_disobeyed(now) {
@@ -91,7 +91,7 @@ impl Auditor {
     }
 
     /// How many calls of a process are open.
-    pub(crate) fn open(&self, process: Process) -> usize {
+    pub(crate) fn open_calls(&self, process: Process) -> usize {
         self.views[process].open.len()
     }
 }

@@ -33,7 +33,7 @@ pub(super) struct SocketTruth {
     /// The rooms it has ever taken back.
     pub(super) taken_back: u8,
     /// It had registered something, and took the last of it back, at some time.
-    pub(super) was_bare: bool,
+    pub(super) was_unserved: bool,
 }
 
 impl GroundTruth {
@@ -55,10 +55,10 @@ impl GroundTruth {
             Departure::ReplicaLost => process.has_ended || process.is_cut,
             Departure::Unregistered => match room {
                 Some(room) => socket.has_left || socket.taken_back & room.bit() != 0,
-                None => socket.has_left || socket.was_bare,
+                None => socket.has_left || socket.was_unserved,
             },
             // Of a socket that is not named any more this is the likeliest.
-            Departure::TransportLost => socket.has_left || socket.is_deserted || socket.was_bare,
+            Departure::TransportLost => socket.has_left || socket.is_deserted || socket.was_unserved,
             Departure::Closed | Departure::Drained | Departure::Evicted => socket.has_left,
             Departure::NeverSeen => false,
         }

@@ -1,4 +1,4 @@
-//! Clients: they connect, register, call, answer, hand in, lose their connection and come back elsewhere.
+//! What clients do: they connect, register, call, answer, hand in results, lose their connection and come back elsewhere.
 
 use std::time::Duration;
 
@@ -107,8 +107,8 @@ impl World<'_> {
         match packet {
             ServerPacket::Request { token, call } => self.work(client, DaemonJob { token, call, connection }),
             ServerPacket::Answer { token } => {
-                self.audit.told(token);
-                self.calls[token].told = Some(self.now);
+                self.audit.caller_answered(token);
+                self.calls[token].answered = Some(self.now);
             }
             ServerPacket::HandedIn { call, outcome } => self.hand_in_told(client, call, outcome),
             ServerPacket::Closed => self.disconnected(client),
@@ -118,7 +118,7 @@ impl World<'_> {
     /// A client makes a call.
     pub(super) fn make_call(&mut self, client: ClientId, room: Room, timeout_ms: u64) {
         let Some(connection) = self.clients[client].connection else { return };
-        let token = self.audit.asked();
+        let token = self.audit.call_made();
         self.calls.push(MeasuredCall::new(connection, room, timeout_ms, self.now));
         trace!(self, client_name(client), "calls {room} with {timeout_ms} ms: #{token}");
         self.send_up(connection, ClientPacket::Call { token, room, timeout_ms });
@@ -145,7 +145,7 @@ impl World<'_> {
         let known = &mut self.clients[client];
         known.former = known.connection.take();
         if let Some(former) = known.former {
-            self.audit.deserted(former);
+            self.audit.client_left(former);
         }
         let known = &mut self.clients[client];
         known.finished.iter_mut().for_each(|finished| finished.is_sent = false);
@@ -163,7 +163,7 @@ impl World<'_> {
     }
 
     fn work(&mut self, client: ClientId, job: DaemonJob) {
-        self.audit.delivered(job.token);
+        self.audit.request_delivered(job.token);
         self.clients[client].jobs.push(job);
         if let Some(scenario) = self.scenario {
             return self.scenario_work(scenario, client, job.token);
@@ -188,7 +188,7 @@ impl World<'_> {
             DaemonResult::Value(value)
         };
         trace!(self, client_name(client), "has done #{token}: {given}");
-        self.audit.given(token, given);
+        self.audit.daemon_finished(token, given);
         if self.clients[client].connection == Some(job.connection) {
             return self.send_up(job.connection, ClientPacket::Ack { token, given });
         }

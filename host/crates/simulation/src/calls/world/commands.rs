@@ -1,4 +1,4 @@
-//! Carries out what a machine says, as the host does: in order, verdicts and all that follows from them included.
+//! Carries out the commands of a call machine in order, as the host does.
 
 use pointwork_core::{AskId, CallId, Command};
 
@@ -9,7 +9,7 @@ use crate::calls::replica::Origin;
 use crate::trace::trace;
 
 impl World<'_> {
-    /// Hears a machine to the end, and checks what then holds.
+    /// Carries out all commands of a machine, and checks what holds then.
     pub(super) fn run_commands(&mut self, process: Process) {
         let now = self.replicas[process].clock.at(self.now);
         while let Some(command) = self.replicas[process].machine.next_command() {
@@ -52,7 +52,7 @@ impl World<'_> {
                 if !sent {
                     let now = self.replicas[process].clock.at(self.now);
                     trace!(self, process_name(process), "the request of call {} cannot be sent", call.0);
-                    self.audit.unanswerable(process, call, true, now);
+                    self.audit.request_unanswerable(process, call, true, now);
                     self.replicas[process].machine.at(now).handle_undelivered(call, now);
                 }
             }
@@ -76,7 +76,7 @@ impl World<'_> {
         token
     }
 
-    /// A policy has decided: the machine hears of it at once, or late, or twice.
+    /// A policy has answered: the machine gets the answer at once, or late, or twice.
     fn rule_answered(&mut self, process: Process, call: CallId, ask: AskId, verdict: RuleAnswer) {
         if self.scenario.is_some() || !self.chance.once_in(5) {
             return self.deliver_answer(process, call, ask, verdict);
@@ -96,7 +96,7 @@ impl World<'_> {
         self.agenda.enter(at, Event::Verdict { process, call, ask, verdict });
     }
 
-    /// A verdict comes late: whatever it was about may have changed.
+    /// An answer comes late: what it was about may have changed.
     pub(super) fn late_answer(&mut self, process: Process, call: CallId, ask: AskId, verdict: RuleAnswer) {
         self.catch_up(process);
         trace!(self, process_name(process), "a late verdict on call {}, question {}: {verdict:?}", call.0, ask.0);
@@ -109,15 +109,15 @@ impl World<'_> {
         let now = replica.clock.at(self.now);
         match verdict {
             RuleAnswer::Choice(choice) => {
-                self.audit.chosen(process, call, ask, choice);
+                self.audit.target_answered(process, call, ask, choice);
                 replica.machine.at(now).handle_choice(call, ask, choice, now);
             }
             RuleAnswer::Wait(wait_ms) => {
-                self.audit.waits(process, call, ask, wait_ms, now);
+                self.audit.grace_answered(process, call, ask, wait_ms, now);
                 replica.machine.at(now).handle_wait(call, ask, wait_ms, now);
             }
             RuleAnswer::Judgement(verdict) => {
-                self.audit.judged(process, call, ask, verdict);
+                self.audit.presence_answered(process, call, ask, verdict);
                 replica.machine.at(now).handle_judgement(call, ask, verdict, now);
             }
         }

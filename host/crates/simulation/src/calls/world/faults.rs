@@ -1,4 +1,4 @@
-//! What goes wrong.
+//! Injects faults: into replicas, their links to Redis, their clocks, and Redis.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A process's link to Redis: heartbeats, looks, and what it does when the link breaks and is back.
+//! Keeps the link of a process to Redis: sends heartbeats, looks who is subscribed, and recovers when the link is back.
 
 use std::time::Duration;
 
@@ -112,7 +112,7 @@ impl World<'_> {
         let was_stalled = std::mem::take(&mut link.is_stalled);
         let unheard = std::mem::take(&mut link.unheard);
         (link.hears, link.speaks, link.is_subscribed) = (true, true, true);
-        self.audit.subscribed(process, true);
+        self.audit.subscription_changed(process, true);
         // The network is back and so is what waited for it; or the connections had to be made anew.
         let is_lost = was_stalled && self.chance.once_in(2);
         self.flush(process, is_lost);
@@ -131,7 +131,7 @@ impl World<'_> {
     /// Redis sees that a connection is dead: nobody is subscribed there.
     pub(super) fn unsubscribe(&mut self, process: Process) {
         self.replicas[process].link.is_subscribed = false;
-        self.audit.subscribed(process, false);
+        self.audit.subscription_changed(process, false);
         for looking in (0..self.replicas.len()).filter(|looking| *looking != process) {
             let first = self.now + self.chance.span(0, 50);
             self.agenda.enter(first, Event::Look(looking));

@@ -66,8 +66,8 @@ impl World<'_> {
         let mut latencies = Vec::new();
         for call in calls {
             let error = call.ended.map(|(_, error)| error);
-            match (call.told, error) {
-                (Some(told), Some(None)) => latencies.push(ms(told.since(call.asked))),
+            match (call.answered, error) {
+                (Some(answered), Some(None)) => latencies.push(ms(answered.since(call.made))),
                 (Some(_), Some(Some(error))) => outcomes.errors[error_index(error)] += one_percent,
                 _ => outcomes.errors[ERRORS.len() - 1] += one_percent,
             }

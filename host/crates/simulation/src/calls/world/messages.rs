@@ -1,5 +1,5 @@
-//! Messages between processes by way of Redis: in order from one sender to one receiver, in any order between senders; lost
-//! only where the real one loses them.
+//! Carries messages between processes through Redis. They keep their order from one sender to one receiver, and are lost only
+//! where Redis loses them.
 
 use super::state::World;
 use crate::calls::display::process_name;
@@ -12,7 +12,7 @@ use crate::trace::trace;
 const UNSENT_MAX: usize = 256;
 
 impl World<'_> {
-    /// A process tells another one something, or all (`None`). `request`: what fails if it cannot be sent.
+    /// Sends a message to one process, or to all (`None`). `request` fails if the message cannot be sent.
     pub(super) fn publish(&mut self, from: Process, to: Option<Process>, message: Message, request: Option<u32>) {
         let link = &mut self.replicas[from].link;
         if link.speaks {

@@ -1,4 +1,4 @@
-//! What processes note to each other of their sockets, by way of the real rosters and books.
+//! Replicates what the sockets of each process have registered, through the real rosters and books.
 
 use pointwork_core::BookCommand;
 use pointwork_core::decision::{Departure, Traits};
@@ -41,19 +41,19 @@ impl World<'_> {
     /// A replica, by its number at a process, shuts down or does no more.
     pub(super) fn drain_replica(&mut self, process: Process, number: u32, is_draining: bool) {
         let now = self.catch_up(process);
-        self.audit.draining(process, number, is_draining);
+        self.audit.drain_changed(process, number, is_draining);
         self.replicas[process].machine.at(now).handle_draining(number, is_draining, now);
         self.run_commands(process);
     }
 
-    /// What became known of the link and of peers.
+    /// Tells the machines what became known of the link and of peers.
     pub(super) fn apply_peer_news(&mut self, process: Process) {
         for news in std::mem::take(&mut self.replicas[process].liveness.news) {
             let now = self.catch_up(process);
             match news {
                 PeerNews::Link(is_up) => {
                     trace!(self, process_name(process), "the link is {}", if is_up { "up" } else { "down" });
-                    self.audit.linked(process, is_up);
+                    self.audit.link_changed(process, is_up);
                     self.replicas[process].machine.at(now).handle_link(is_up, now);
                     self.run_commands(process);
                 }
@@ -72,7 +72,7 @@ impl World<'_> {
                     self.replicas[process].book.handle_lost(&peer, cause, now);
                     self.run_book_commands(process);
                     if cause != Departure::ReplicaSilent {
-                        self.audit.lost_peer(process, peer);
+                        self.audit.peer_lost(process, peer);
                     }
                     // The number may be another's next.
                     if let Some(number) = number.filter(|_| cause != Departure::ReplicaSilent) {
@@ -83,7 +83,7 @@ impl World<'_> {
         }
     }
 
-    /// Brings what the book says to the machine.
+    /// Carries out the commands of the book.
     pub(super) fn run_book_commands(&mut self, process: Process) {
         while let Some(command) = self.replicas[process].book.next_command() {
             if let BookCommand::AskSnapshot { peer } = command {
@@ -101,14 +101,14 @@ impl World<'_> {
         match command {
             BookCommand::AskSnapshot { .. } => {}
             BookCommand::Connect { socket, user, replica, resumable } => {
-                self.audit.seen(process, socket, replica, resumable);
+                self.audit.socket_seen(process, socket, replica, resumable);
                 let traits = Traits { resumable, ..Traits::default() };
                 machine.at(now).handle_connect(socket, user, replica, traits, now);
             }
             BookCommand::Register { socket, user, method, age } => {
-                let is_seen = self.audit.sees(process, socket);
+                let is_seen = self.audit.knows_socket(process, socket);
                 if is_seen {
-                    self.audit.registered(process, socket, self.names.room(&user, &method));
+                    self.audit.method_registered(process, socket, self.names.room(&user, &method));
                 }
                 let registered = machine.handle_registered(socket, method, age, now);
                 // Of one whose daemon has another socket by now, as it said itself, nothing is taken.
@@ -116,13 +116,13 @@ impl World<'_> {
                     .demand(registered.is_ok() == is_seen, "true-news", || format!("{registered:?} of {socket:?}"));
             }
             BookCommand::Unregister { socket, user, method } => {
-                self.audit.unregistered(process, socket, self.names.room(&user, &method), now);
+                self.audit.method_unregistered(process, socket, self.names.room(&user, &method), now);
                 // Of a socket that an absent reply has told of already there is nothing to take back.
                 let _ = machine.at(now).handle_unregister(socket, &method, now);
             }
             BookCommand::Gone { socket, cause, .. } => {
                 trace!(self, process_name(process), "socket {} is gone: {cause:?}", socket.0);
-                self.audit.gone(process, socket, cause, now);
+                self.audit.socket_gone(process, socket, cause, now);
                 machine.handle_disconnect(socket, cause, now);
             }
         }

@@ -1,4 +1,4 @@
-//! Requests between processes: on their way, served, lost and asked about; and results that are handed in.
+//! Sends requests between processes, serves them, asks about lost ones, and takes results that are handed in.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -80,7 +80,7 @@ impl World<'_> {
     /// A socket will not answer a call of this process.
     pub(super) fn unanswerable(&mut self, process: Process, call: CallId) {
         let now = self.catch_up(process);
-        self.audit.unanswerable(process, call, false, now);
+        self.audit.request_unanswerable(process, call, false, now);
         self.replicas[process].machine.handle_unanswerable(call, now);
         self.run_commands(process);
     }
@@ -88,7 +88,7 @@ impl World<'_> {
     /// A peer says that the target of a request is not there.
     pub(super) fn absent(&mut self, process: Process, target: SocketId) {
         let now = self.catch_up(process);
-        self.audit.gone(process, target, Departure::TransportLost, now);
+        self.audit.socket_gone(process, target, Departure::TransportLost, now);
         self.replicas[process].machine.handle_disconnect(target, Departure::TransportLost, now);
         self.run_commands(process);
     }
@@ -107,7 +107,7 @@ impl World<'_> {
             self.faults.count("lost request");
             let now = self.catch_up(process);
             trace!(self, process_name(process), "the request of call {} is lost", call.0);
-            self.audit.lost(process, call);
+            self.audit.request_lost(process, call);
             self.replicas[process].machine.at(now).handle_unreachable(call, now);
             self.run_commands(process);
         }
@@ -161,7 +161,7 @@ impl World<'_> {
         let has: BTreeSet<CallId> = own.map(|call| call.call).collect();
         let now = self.catch_up(process);
         let is_same_user = self.clients[self.connections[*old].client].user == *user;
-        self.audit.resumed(process, (*user, is_same_user), (socket(*old), socket(*new)), &has, now);
+        self.audit.daemon_resumed(process, (*user, is_same_user), (socket(*old), socket(*new)), &has, now);
         let machine = &mut self.replicas[process].machine;
         machine.at(now).handle_resumed(&self.names.users[*user], socket(*old), socket(*new), &has, now);
         self.run_commands(process);
@@ -209,7 +209,7 @@ impl World<'_> {
     /// A result comes in for a call of this process. Whether it was taken.
     pub(super) fn accept_handed_in(&mut self, process: Process, user: usize, call: CallId, value: u64) -> bool {
         let now = self.catch_up(process);
-        let expected = self.audit.takes(process, user, call);
+        let expected = self.audit.takes_hand_in(process, user, call);
         let taken = self.replicas[process].machine.at(now).handle_handed_in(&self.names.users[user], call, value, now);
         trace!(self, process_name(process), "call {} is handed in: taken {taken}", call.0);
         self.faults.count(if taken { "hand-in taken" } else { "hand-in refused" });

@@ -203,7 +203,7 @@ impl World<'_> {
         for process in self.running() {
             let replica = &self.replicas[process];
             let left = (replica.requests.len(), replica.hand_ins.len(), replica.awaited.len());
-            let open = self.audit.open(process);
+            let open = self.audit.open_calls(process);
             self.audit.demand(open == 0 && left == (0, 0, 0), "nothing-left", || {
                 format!("r{process}: {open} calls are open; requests, hand-ins and acknowledgements: {left:?}")
             });

@@ -1,4 +1,4 @@
-//! What a scenario says otherwise: how many there are, what they do and how often, what goes wrong.
+//! Takes the steps of a scenario: how many clients there are, what they do, and what goes wrong.
 
 use std::time::Duration;
 

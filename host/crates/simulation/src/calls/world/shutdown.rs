@@ -1,4 +1,4 @@
-//! How a process shuts down in order, and how it ends otherwise.
+//! Shuts processes down in order, and kills them.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::trace::trace;
 const LOOK: Duration = Duration::from_millis(40);
 
 impl World<'_> {
-    /// A process begins to shut down: its daemons want no more calls.
+    /// A process begins to shut down: its daemons take no more calls.
     pub(super) fn shut_down(&mut self, process: Process) {
         trace!(self, process_name(process), "shuts down");
         let until = self.now + self.chance.span(200, 6_000);
@@ -50,7 +50,7 @@ impl World<'_> {
     pub(super) fn kill(&mut self, process: Process, is_seen: bool) {
         trace!(self, process_name(process), "is killed{}", if is_seen { "" } else { ", and nobody sees it" });
         for connection in self.accepted_connections(process) {
-            self.audit.truly_left(connection);
+            self.audit.socket_left(connection);
             let line = &mut self.connections[connection];
             (line.is_cut, line.is_accepted) = (true, false);
         }
@@ -76,7 +76,7 @@ impl World<'_> {
         replica.state = ProcessState::Ended;
         replica.backlog.clear();
         (replica.link.hears, replica.link.speaks) = (false, false);
-        self.audit.ended(process);
+        self.audit.process_ended(process);
         let next = self.now + self.chance.weighted(&[(3, 100, 900), (1, 900, 8_000)]);
         self.agenda.enter(next, Event::Start);
     }

@@ -1,4 +1,4 @@
-//! A process and its own clients: what they send, and how their connections begin and end.
+//! Serves a process's own clients: takes their packets, and begins and ends their connections.
 
 use pointwork_core::Numbered;
 use pointwork_core::decision::{Departure, Traits};
@@ -57,7 +57,7 @@ impl World<'_> {
         let traits = Traits { local: true, resumable: client.is_resumable, ..Traits::default() };
         self.connections[connection].is_accepted = true;
         let now = self.catch_up(process);
-        self.audit.seen(process, socket(connection), 0, traits.resumable);
+        self.audit.socket_seen(process, socket(connection), 0, traits.resumable);
         self.replicas[process].machine.at(now).handle_connect(socket(connection), user, 0, traits, now);
         self.run_commands(process);
     }
@@ -66,8 +66,8 @@ impl World<'_> {
         let now = self.catch_up(process);
         self.connections[connection].rooms |= room.bit();
         self.measure_return(room);
-        self.audit.truly_registered(connection, room);
-        self.audit.registered(process, socket(connection), room);
+        self.audit.owner_registered(connection, room);
+        self.audit.method_registered(process, socket(connection), room);
         let (user, method) = self.names.of(room);
         let replica = &mut self.replicas[process];
         let registered = replica.machine.handle_register(socket(connection), method.clone(), now);
@@ -81,8 +81,8 @@ impl World<'_> {
     fn unregister(&mut self, process: Process, connection: Connection, room: Room) {
         let now = self.catch_up(process);
         self.connections[connection].rooms &= !room.bit();
-        self.audit.truly_unregistered(connection, room);
-        self.audit.unregistered(process, socket(connection), room, now);
+        self.audit.owner_unregistered(connection, room);
+        self.audit.method_unregistered(process, socket(connection), room, now);
         let (_, method) = self.names.of(room);
         let replica = &mut self.replicas[process];
         let unregistered = replica.machine.at(now).handle_unregister(socket(connection), &method, now);
@@ -101,9 +101,9 @@ impl World<'_> {
             Ok(call) => {
                 replica.calls.push(token);
                 let count = replica.calls.len() as u64;
-                self.calls[token].place = Some((process, call));
+                self.calls[token].taken_on = Some((process, call));
                 self.calls[token].arrives(self.now);
-                self.audit.called(process, Auditor::record(token, socket(connection), room, timeout), now);
+                self.audit.call_taken(process, Auditor::record(token, socket(connection), room, timeout), now);
                 self.audit.demand(call.0 == count, "one-answer", || format!("{call:?} is the {count}th call"));
                 trace!(self, process_name(process), "  #{token} is call {}", call.0);
             }
@@ -161,14 +161,14 @@ impl World<'_> {
         let process = line.process;
         line.is_cut = true;
         trace!(self, process_name(process), "lets socket {} go: {cause:?}", connection + 1);
-        self.audit.truly_left(connection);
+        self.audit.socket_left(connection);
         self.chance.name(Drawn::Close, connection as u64, 0);
         let are_acks_first = !self.chance.once_in(3);
         if are_acks_first {
             self.end_acks(process, connection);
         }
         let now = self.catch_up(process);
-        self.audit.gone(process, socket(connection), cause, now);
+        self.audit.socket_gone(process, socket(connection), cause, now);
         self.replicas[process].machine.handle_disconnect(socket(connection), cause, now);
         self.run_commands(process);
         if !are_acks_first {

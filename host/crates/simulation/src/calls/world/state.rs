@@ -116,14 +116,14 @@ impl<'a> World<'a> {
         }
         let started = self.replicas.len();
         self.replicas.push(Replica::new(self.flaw, self.now));
-        self.audit.started();
+        self.audit.process_started();
         trace!(self, process_name(started), "starts");
         let ready = self.now + self.chance.span(5, 50);
         self.agenda.enter(ready, Event::Attached { process: started, breaks: 0 });
         let tick = self.now + self.chance.span(50, 300);
         self.agenda.enter(tick, Event::Tick(started));
         let now = self.catch_up(started);
-        self.audit.linked(started, false);
+        self.audit.link_changed(started, false);
         self.replicas[started].machine.at(now).handle_link(false, now);
         self.run_commands(started);
     }

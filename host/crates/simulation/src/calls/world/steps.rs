@@ -1,4 +1,4 @@
-//! The steps of a schedule: what clients do of their own accord. What goes wrong is in `faults`.
+//! Takes the random steps of a schedule: what clients do of their own accord. Faults are in `faults`.
 
 use super::state::World;
 use crate::calls::display::client_name;
@@ -101,11 +101,11 @@ impl World<'_> {
     fn hand_in_anything(&mut self) {
         let Some(client) = self.any_connected(|_| true) else { return };
         let newest = self.calls.len().min(8);
-        let Some(place) = self.calls.len().checked_sub(1 + self.chance.below(newest)) else { return };
-        let Some((process, call)) = self.calls[place].place else { return };
-        let is_own = self.clients[client].user == self.clients[self.connections[self.calls[place].caller].client].user;
+        let Some(token) = self.calls.len().checked_sub(1 + self.chance.below(newest)) else { return };
+        let Some((process, call)) = self.calls[token].taken_on else { return };
+        let is_own = self.clients[client].user == self.clients[self.connections[self.calls[token].caller].client].user;
         // Of an own call that may be sent to a daemon that may, this would be a result.
-        if is_own && self.calls[place].may_be_handed_in {
+        if is_own && self.calls[token].may_be_handed_in {
             return;
         }
         self.faults.count("hand-in of another's");

@@ -1,4 +1,4 @@
-//! The simulation notices what it is there for: machines that are broken on purpose are caught, by the invariant that says so.
+//! The simulation finds each mistake that the machines are made to make, by the invariant that it breaks.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::thread::available_parallelism;
@@ -18,31 +18,31 @@ fn caught(flaw: Flaw) -> Failure {
 }
 
 #[test]
-fn a_dropped_cancel() {
+fn finds_a_dropped_cancel() {
     assert_eq!(caught(Flaw::DropCancel).violation.invariant, "one-answer");
 }
 
 #[test]
-fn an_answer_on_timeout_too() {
+fn finds_an_answer_on_timeout_too() {
     assert_eq!(caught(Flaw::AnswerOnTimeoutToo).violation.invariant, "one-answer");
 }
 
 #[test]
-fn trust_in_an_absent_reply() {
+fn finds_trust_in_an_absent_reply() {
     assert_eq!(caught(Flaw::TrustAbsentReply).violation.invariant, "positive-evidence");
 }
 
 #[test]
-fn trust_in_a_silence() {
+fn finds_trust_in_a_silence() {
     assert_eq!(caught(Flaw::TrustSilence).violation.invariant, "positive-evidence");
 }
 
 #[test]
-fn a_kept_timer() {
+fn finds_a_kept_timer() {
     assert_eq!(caught(Flaw::KeepTimer).violation.invariant, "one-timer");
 }
 
 #[test]
-fn a_request_resent_on_reconnect() {
+fn finds_a_request_resent_on_reconnect() {
     assert_eq!(caught(Flaw::ResendOnReconnect).violation.invariant, "sent-once");
 }

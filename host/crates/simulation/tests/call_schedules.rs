@@ -35,17 +35,17 @@ fn every_invariant_holds_and_everything_is_reached() {
 }
 
 #[test]
-fn a_seed_tells_the_same_story_each_time() {
-    let story = |seed| {
+fn a_seed_gives_the_same_trace_each_time() {
+    let trace = |seed| {
         let mut lines = Vec::new();
-        let report = Schedule::new(seed, STEPS).tell(|line| lines.push(line.to_owned()));
+        let report = Schedule::new(seed, STEPS).trace(|line| lines.push(line.to_owned()));
         assert_eq!(report.steps, STEPS);
         assert_eq!(report.broken, None);
         (lines, report.ends, report.faults)
     };
     for seed in 0..20 {
-        let (first, second) = (story(seed), story(seed));
-        assert!(first.0.len() > STEPS as usize, "a story of {} lines", first.0.len());
+        let (first, second) = (trace(seed), trace(seed));
+        assert!(first.0.len() > STEPS as usize, "a trace of {} lines", first.0.len());
         assert_eq!(first, second, "seed {seed}");
         let unheard = Schedule::new(seed, STEPS).run();
         assert_eq!(
@@ -54,7 +54,7 @@ fn a_seed_tells_the_same_story_each_time() {
             "seed {seed} is another one when nobody listens"
         );
     }
-    assert_ne!(story(0).0, story(1).0);
+    assert_ne!(trace(0).0, trace(1).0);
 }
 
 #[test]
