@@ -11,11 +11,9 @@ mod replica;
 mod rooms;
 mod rules;
 mod schedule;
-mod sweep;
 mod world;
 
 pub use machine::Flaw;
 pub use outcomes::{ERRORS, RpcOutcomes};
 pub use rules::{Native, RuleMoment, Rules};
-pub use schedule::{Report, STEPS, Schedule};
-pub use sweep::{Failure, Sweep, Swept};
+pub use schedule::{Failure, Report, STEPS, Schedule, Sweep, Swept};

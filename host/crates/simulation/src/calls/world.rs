@@ -9,7 +9,6 @@ mod messages;
 mod peers;
 mod requests;
 mod run;
-mod scenario_steps;
 mod shutdown;
 mod sockets;
 mod state;

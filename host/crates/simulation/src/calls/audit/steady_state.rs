@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use pointwork_core::{Load, Roster, SocketId, Time};
+use pointwork_core::{CallId, Load, Roster, SocketId, Time};
 
 use super::auditor::Auditor;
-use super::call_record::GraceState;
+use super::call_record::{CallRecord, GraceState};
 use crate::calls::events::Process;
 use crate::calls::machine::Machine;
 use crate::calls::rooms::RoomNames;
@@ -16,35 +16,28 @@ impl Auditor {
         let load = machine.load();
         let wake = machine.poll_timeout();
         let view = &self.views[process];
-        let (mut in_flight, mut bare, mut deadline) = (0, 0, None::<Time>);
-        let (mut deserted, mut disobeyed, mut overlooked, mut deceived) = (None, None, None, None);
-        for id in &view.open {
-            let record = &view.calls[id.0 as usize - 1];
-            in_flight += usize::from(record.sent.is_some());
-            bare += usize::from(record.sent.is_none() && view.is_unserved(record.room));
-            deadline = Some(deadline.map_or(record.deadline, |earliest| earliest.min(record.deadline)));
-            if record.has_caller_left {
-                deserted = Some(*id);
-            }
-            if record.wait != GraceState::None && !view.is_unserved(record.room) {
-                overlooked = Some(*id);
-            }
-            if record.is_caller_misinformed() {
-                deceived = Some(*id);
-            }
-            if record.is_disobeyed(now) {
-                disobeyed = Some(*id);
-            }
-        }
-        let open = view.open.len();
+        let open: Vec<(CallId, &CallRecord)> =
+            view.open.iter().map(|call| (*call, &view.calls[call.0 as usize - 1])).collect();
+        let find = |is: &dyn Fn(&CallRecord) -> bool| open.iter().find(|(_, record)| is(record)).map(|(call, _)| *call);
+        let deserted = find(&|record| record.has_caller_left);
+        let overlooked = find(&|record| record.wait != GraceState::None && !view.is_unserved(record.room));
+        let misinformed = find(&CallRecord::is_caller_misinformed);
+        let disobeyed = find(&|record| record.is_disobeyed(now));
+        let in_flight = open.iter().filter(|(_, record)| record.sent.is_some()).count();
+        let is_waiting = |record: &CallRecord| record.sent.is_none() && view.is_unserved(record.room);
+        let unserved = open.iter().filter(|(_, record)| is_waiting(record)).count();
+        let deadline = open.iter().map(|(_, record)| record.deadline).min();
+        let open = open.len();
         self.demand(disobeyed.is_none(), "obeyed", || format!("what is said of {disobeyed:?} is not done"));
         self.demand(deserted.is_none(), "one-answer", || format!("the caller of {deserted:?} left, and it goes on"));
         self.demand(overlooked.is_none(), "no-waiting-while-served", || format!("{overlooked:?} waits"));
-        self.demand(deceived.is_none(), "held", || format!("the caller of {deceived:?} is told wrong"));
+        self.demand(misinformed.is_none(), "held", || format!("the caller of {misinformed:?} is told wrong"));
         self.demand(deadline.is_none_or(|deadline| deadline > now), "in-time", || {
             format!("a call has until {deadline:?}, and it is {now:?}")
         });
-        self.demand(load.waiting <= bare, "no-waiting-while-served", || format!("{} wait, {bare} could", load.waiting));
+        self.demand(load.waiting <= unserved, "no-waiting-while-served", || {
+            format!("{} wait, {unserved} could", load.waiting)
+        });
         let counts = (load.calls, load.timers, load.in_flight);
         self.demand(counts == (open, open, in_flight), "one-timer", || {
             format!("{open} calls are open, {in_flight} in flight; calls, timers and in flight are {counts:?}")
