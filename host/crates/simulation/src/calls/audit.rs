@@ -37,4 +37,4 @@ mod reports;
 mod steady_state;
 mod truth;
 
-pub(super) use auditor::Auditor;
+pub(super) use auditor::CallAuditor;

@@ -5,7 +5,7 @@ use crate::time::WorldTime;
 
 /// A client that comes back after its connection broke, until it leaves for good.
 #[derive(Default)]
-pub(crate) struct Client {
+pub(crate) struct SimulatedClient {
     pub(crate) user: usize,
     /// It can hand in results after a reconnect.
     pub(crate) is_resumable: bool,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use pointwork_core::{Change, Numbered, Part};
 
-use crate::calls::events::{CallRef, ClientPacket, DaemonResult, Message, Request, Resumed, ServerPacket};
+use crate::calls::events::{CallRef, ClientPacket, DaemonResult, PeerMessage, PeerRequest, Resumed, ServerPacket};
 use crate::calls::rooms::{METHOD_NAMES, Room, USER_NAMES};
 
 impl fmt::Display for Room {
@@ -55,31 +55,31 @@ impl fmt::Display for ServerPacket {
     }
 }
 
-impl fmt::Display for Message {
+impl fmt::Display for PeerMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Message::Beat { seq, hello, .. } => write!(f, "a heartbeat, at change {seq}, hello {hello}"),
-            Message::Away => write!(f, "it lives, but hears nothing"),
-            Message::Farewell => write!(f, "farewell"),
-            Message::Change(numbered) => write!(f, "change {}", Brief(&**numbered)),
-            Message::AskSnapshot => write!(f, "what do your sockets have?"),
-            Message::Part(part) => write!(f, "snapshot {}", Brief(&**part)),
-            Message::ShuttingDown => write!(f, "it shuts down"),
-            Message::Noted => write!(f, "noted"),
-            Message::Request(request) => {
-                let Request { request, target, token, .. } = &**request;
+            PeerMessage::Beat { seq, hello, .. } => write!(f, "a heartbeat, at change {seq}, hello {hello}"),
+            PeerMessage::Away => write!(f, "it lives, but hears nothing"),
+            PeerMessage::Farewell => write!(f, "farewell"),
+            PeerMessage::Change(numbered) => write!(f, "change {}", Brief(&**numbered)),
+            PeerMessage::AskSnapshot => write!(f, "what do your sockets have?"),
+            PeerMessage::Part(part) => write!(f, "snapshot {}", Brief(&**part)),
+            PeerMessage::ShuttingDown => write!(f, "it shuts down"),
+            PeerMessage::Noted => write!(f, "noted"),
+            PeerMessage::Request(request) => {
+                let PeerRequest { request, target, token, .. } = &**request;
                 write!(f, "request {request}: #{token} for socket {}", target.0)
             }
-            Message::Reply { request, given } => write!(f, "reply to request {request}: {given}"),
-            Message::Absent { request } => write!(f, "request {request}: the socket is not there"),
-            Message::Unanswered { request } => write!(f, "request {request}: there will be no answer"),
-            Message::Recall(requests) => write!(f, "which of {requests:?} are not being served?"),
-            Message::Unserved(requests) => write!(f, "not being served: {requests:?}"),
-            Message::Resumed(resumed) => write!(f, "{}", Brief(&**resumed)),
-            Message::HandIn { request, call, value, .. } => {
+            PeerMessage::Reply { request, given } => write!(f, "reply to request {request}: {given}"),
+            PeerMessage::Absent { request } => write!(f, "request {request}: the socket is not there"),
+            PeerMessage::Unanswered { request } => write!(f, "request {request}: there will be no answer"),
+            PeerMessage::Recall(requests) => write!(f, "which of {requests:?} are not being served?"),
+            PeerMessage::Unserved(requests) => write!(f, "not being served: {requests:?}"),
+            PeerMessage::Resumed(resumed) => write!(f, "{}", Brief(&**resumed)),
+            PeerMessage::HandIn { request, call, value, .. } => {
                 write!(f, "request {request}: {value} is handed in for call {}", call.0)
             }
-            Message::HandedIn { request, taken } => write!(f, "request {request}: taken {taken}"),
+            PeerMessage::HandedIn { request, taken } => write!(f, "request {request}: taken {taken}"),
         }
     }
 }

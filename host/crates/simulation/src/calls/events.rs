@@ -33,7 +33,7 @@ pub(crate) enum DaemonResult {
 }
 
 /// What can happen.
-pub(crate) enum Event {
+pub(crate) enum CallEvent {
     /// The next step of the schedule.
     Step,
     /// A process sends heartbeats, and does what is due among its peers.
@@ -45,7 +45,7 @@ pub(crate) enum Event {
     /// A policy answers.
     Verdict { process: Process, call: CallId, ask: AskId, verdict: RuleAnswer },
     /// A message of another process, or its own heartbeat, arrives. Those of an earlier epoch of Redis are lost.
-    Arrive { to: Process, from: Process, epoch: u32, message: Message },
+    Arrive { to: Process, from: Process, epoch: u32, message: PeerMessage },
     /// A process learns that its subscription is broken.
     Interrupted(Process),
     /// A process is connected to Redis, for the first time or again; what belongs to an older break is void.
@@ -94,7 +94,7 @@ pub(crate) enum RuleAnswer {
 
 /// What processes tell each other.
 #[derive(Debug, Clone)]
-pub(crate) enum Message {
+pub(crate) enum PeerMessage {
     /// A heartbeat. With `hello` it is to be answered at once.
     Beat { seq: u64, interruptions: u64, hello: bool },
     /// The sender lives, though its subscription is interrupted.
@@ -112,7 +112,7 @@ pub(crate) enum Message {
     /// The sender knows that the receiver shuts down.
     Noted,
     /// A request to a socket.
-    Request(Box<Request>),
+    Request(Box<PeerRequest>),
     /// The socket's answer.
     Reply { request: u32, given: DaemonResult },
     /// The socket is not there.
@@ -133,7 +133,7 @@ pub(crate) enum Message {
 
 /// A request to a socket of another process.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Request {
+pub(crate) struct PeerRequest {
     pub(crate) request: u32,
     pub(crate) target: SocketId,
     pub(crate) token: CallToken,

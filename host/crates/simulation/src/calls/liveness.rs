@@ -31,11 +31,11 @@ pub(crate) struct Liveness {
     is_up: bool,
     interrupted: Option<Time>,
     echoed: Time,
-    peers: Vec<Peer>,
+    peers: Vec<LivePeer>,
     pub(crate) news: Vec<PeerNews>,
 }
 
-struct Peer {
+struct LivePeer {
     process: Process,
     heard: Time,
     is_silent: bool,
@@ -64,7 +64,14 @@ impl Liveness {
         let place = self.peers.iter().position(|peer| peer.process == from).unwrap_or_else(|| {
             let absent = None;
             let is_attached = false;
-            self.peers.push(Peer { process: from, heard: now, is_silent: false, is_attached, absent, interruptions });
+            self.peers.push(LivePeer {
+                process: from,
+                heard: now,
+                is_silent: false,
+                is_attached,
+                absent,
+                interruptions,
+            });
             self.peers.len() - 1
         });
         let peer = &mut self.peers[place];

@@ -30,7 +30,7 @@ pub enum Flaw {
 }
 
 /// The machine of one process.
-pub(crate) struct Machine {
+pub(crate) struct FlawedSwitchboard {
     board: Switchboard<u64>,
     flaw: Option<Flaw>,
     now: Time,
@@ -50,9 +50,9 @@ struct Flight {
     resumable: bool,
 }
 
-impl Machine {
-    pub(crate) fn new(flaw: Option<Flaw>) -> Machine {
-        Machine {
+impl FlawedSwitchboard {
+    pub(crate) fn new(flaw: Option<Flaw>) -> FlawedSwitchboard {
+        FlawedSwitchboard {
             board: Switchboard::new(Settings::default()),
             flaw,
             now: Time::ZERO,

@@ -4,19 +4,19 @@ use std::collections::VecDeque;
 
 use pointwork_core::{Book, BookSettings, CallId, Roster, SocketId};
 
-use crate::calls::events::{CallRef, CallToken, Connection, Event, Message, Process};
+use crate::calls::events::{CallEvent, CallRef, CallToken, Connection, PeerMessage, Process};
 use crate::calls::liveness::Liveness;
-use crate::calls::machine::{Flaw, Machine};
+use crate::calls::machine::{Flaw, FlawedSwitchboard};
 use crate::time::ReplicaClock;
 use crate::time::WorldTime;
 
 /// How many processes a schedule sees at most, one after the other.
 pub(crate) const PROCESSES_MAX: usize = 16;
 
-pub(crate) struct Replica {
+pub(crate) struct CallReplica {
     pub(crate) state: ProcessState,
     pub(crate) clock: ReplicaClock,
-    pub(crate) machine: Machine,
+    pub(crate) machine: FlawedSwitchboard,
     pub(crate) roster: Roster,
     pub(crate) book: Book<Process>,
     pub(crate) liveness: Liveness,
@@ -36,7 +36,7 @@ pub(crate) struct Replica {
     pub(crate) is_recall_due: bool,
     pub(crate) shutdown: Option<Shutdown>,
     /// What happened to it while it was stopped.
-    pub(crate) backlog: VecDeque<Event>,
+    pub(crate) backlog: VecDeque<CallEvent>,
     /// When the earliest alarm for its machine goes off.
     pub(crate) alarm: Option<WorldTime>,
     pub(crate) ticks: u32,
@@ -68,9 +68,9 @@ pub(crate) struct RedisLink {
     /// How often it broke: what belongs to an older break is void.
     pub(crate) breaks: u32,
     /// What waits to be sent: to whom, what, and the request that fails if it cannot be.
-    pub(crate) unsent: VecDeque<(Option<Process>, Message, Option<u32>)>,
+    pub(crate) unsent: VecDeque<(Option<Process>, PeerMessage, Option<u32>)>,
     /// What waits to be received.
-    pub(crate) unheard: VecDeque<(Process, Message)>,
+    pub(crate) unheard: VecDeque<(Process, PeerMessage)>,
 }
 
 pub(crate) struct OpenRequest {
@@ -109,13 +109,13 @@ pub(crate) struct Shutdown {
     pub(crate) noted: Vec<Process>,
 }
 
-impl Replica {
+impl CallReplica {
     /// A process that has just started, and is not connected to Redis yet.
-    pub(crate) fn new(flaw: Option<Flaw>, now: WorldTime) -> Replica {
-        Replica {
+    pub(crate) fn new(flaw: Option<Flaw>, now: WorldTime) -> CallReplica {
+        CallReplica {
             state: ProcessState::Running,
             clock: ReplicaClock::new(now),
-            machine: Machine::new(flaw),
+            machine: FlawedSwitchboard::new(flaw),
             roster: Roster::new(),
             book: Book::new(BookSettings::default()),
             liveness: Liveness::default(),

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::calls::machine::Flaw;
 use crate::calls::outcomes::RpcOutcomes;
 use crate::calls::rules::{Native, Rules};
-use crate::calls::world::World;
+use crate::calls::world::CallWorld;
 use crate::counts::Counts;
 use crate::scenario::RpcScenario;
 use crate::trace::Trace;
@@ -76,7 +76,7 @@ impl<'a> Schedule<'a> {
         let native = Native::of_seed(self.seed);
         let rules = self.rules.unwrap_or(&native);
         let trace = Trace::new(listener.map(|listener| -> &mut dyn FnMut(&str) { listener }));
-        let mut world = World::new((self.seed, self.steps), self.flaw, self.scenario, rules, trace);
+        let mut world = CallWorld::new((self.seed, self.steps), self.flaw, self.scenario, rules, trace);
         world.run();
         let outcomes = world.outcomes();
         Report {

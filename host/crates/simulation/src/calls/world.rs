@@ -14,4 +14,4 @@ mod sockets;
 mod state;
 mod steps;
 
-pub(super) use state::World;
+pub(super) use state::CallWorld;

@@ -33,4 +33,4 @@ mod records;
 mod sockets;
 mod trials;
 
-pub(super) use auditor::{Auditor, Believed};
+pub(super) use auditor::{Believed, DeviceAuditor};

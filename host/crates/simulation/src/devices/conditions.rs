@@ -86,7 +86,7 @@ impl<'a> Conditions<'a> {
     pub(super) fn is_lost(&mut self, device: usize, is_over: bool) -> bool {
         match self.scenario {
             Some(scenario) => {
-                let nth = self.next(device);
+                let nth = self.next_draw(device);
                 !is_over && self.draws.percent(scenario.network.lost_percent, Drawn::Lost, device as u64, nth)
             }
             None => once_in(&mut self.chance, self.faults.loss),
@@ -97,7 +97,7 @@ impl<'a> Conditions<'a> {
     pub(super) fn is_one_in_four(&mut self, device: usize) -> bool {
         match self.scenario {
             Some(_) => {
-                let nth = self.next(device);
+                let nth = self.next_draw(device);
                 self.draws.percent(25, Drawn::StoreAway, device as u64, nth)
             }
             None => self.chance.once_in(4),
@@ -181,7 +181,7 @@ impl<'a> Conditions<'a> {
     fn span_us(&mut self, device: usize, what: Drawn, span: fn(&SettleScenario) -> Span) -> u64 {
         match self.scenario {
             Some(scenario) => {
-                let nth = self.next(device);
+                let nth = self.next_draw(device);
                 self.draws.micros(span(scenario), what, device as u64, nth)
             }
             None => self.random_us(),
@@ -195,7 +195,7 @@ impl<'a> Conditions<'a> {
         200 + self.chance.below_u64(2 * MS)
     }
 
-    fn next(&mut self, device: usize) -> u64 {
+    fn next_draw(&mut self, device: usize) -> u64 {
         let nth = &mut self.drawn[device].0;
         *nth += 1;
         *nth

@@ -8,7 +8,7 @@ use pointwork_core::device::{OpId, OwnerAnswer, Record, RegisterId, StoreAway, S
 use pointwork_core::experiment::Exposure;
 
 #[derive(Debug)]
-pub(super) enum Event {
+pub(super) enum DeviceEvent {
     /// A client opens the next socket of a burst.
     OpenNext { device: usize },
     /// A connection opens again.
@@ -20,35 +20,35 @@ pub(super) enum Event {
     /// It answers a ping.
     Ping { socket: usize },
     /// It gives a heartbeat.
-    Beat { socket: usize },
+    Heartbeat { socket: usize },
     /// A client closes a socket.
     ClientCloses { socket: usize },
     /// A socket is half-open from now on.
-    Fades { socket: usize },
+    TurnsHalfOpen { socket: usize },
     /// A client hears that its socket has ended.
-    Hears { socket: usize, end: SocketEnd },
+    ClientNotices { socket: usize, end: SocketEnd },
     /// A replica notices that a socket has ended.
-    Notices { socket: usize, how: Departure },
+    ReplicaNotices { socket: usize, how: Departure },
     /// A device's network breaks.
-    Drop { device: usize, nth: u64 },
+    NetworkBreaks { device: usize, nth: u64 },
     /// A device moves to another network.
-    Move { device: usize, nth: u64 },
+    DeviceMoves { device: usize, nth: u64 },
     /// The host has looked at a token.
     Proof { replica: usize, socket: usize, register: RegisterId },
     /// The rule has answered.
-    Verdict { op: Operation, verdict: SettleVerdict, exposure: Option<Exposure> },
+    Verdict { op: DeviceOperation, verdict: SettleVerdict, exposure: Option<Exposure> },
     /// A read of a record reaches the store.
-    Read { op: Operation },
+    Read { op: DeviceOperation },
     /// The replica has the record.
-    ReadDone { op: Operation, result: Box<Result<Record, StoreAway>> },
+    ReadDone { op: DeviceOperation, result: Box<Result<Record, StoreAway>> },
     /// A compare-and-set reaches the store.
-    Swap { op: Operation, expected: u64, record: Box<Record> },
+    Swap { op: DeviceOperation, expected: u64, record: Box<Record> },
     /// The replica knows what became of it.
-    SwapDone { op: Operation, swapped: Swapped },
+    SwapDone { op: DeviceOperation, swapped: Swapped },
     /// A replica is asked about its socket.
-    AskOwner { op: Operation, uid: Arc<str>, socket: SocketId, is_lost: bool },
+    AskOwner { op: DeviceOperation, uid: Arc<str>, socket: SocketId, is_lost: bool },
     /// The asking replica has the answer, or gave up waiting for one.
-    OwnerSays { op: Operation, answer: OwnerAnswer },
+    OwnerAnswered { op: DeviceOperation, answer: OwnerAnswer },
     /// A replica is told to evict a socket.
     Evict { from: usize, device: usize, epoch: u64, uid: Arc<str>, socket: SocketId, after_ms: u32 },
     /// The replica that asked knows that it was.
@@ -56,7 +56,7 @@ pub(super) enum Event {
     /// Replicas are killed.
     Kill { nth: u64 },
     /// All others know that a replica is dead, and look for records that name it; again a few times.
-    DeadKnown { replica: usize, scans_left: u32 },
+    DeathNoticed { replica: usize, scans_left: u32 },
     /// A new replica is there.
     Start,
     /// The store cannot be reached.
@@ -64,7 +64,7 @@ pub(super) enum Event {
     /// The store is back.
     StoreBack { is_empty: bool },
     /// A replica's connection to the store is there again.
-    StoreSaidBack { replica: usize },
+    StoreReconnected { replica: usize },
     /// An operator changes a device's record.
     Operate { device: usize, change: OperatorChange },
     /// A flaw: a device is said to be offline.
@@ -73,7 +73,7 @@ pub(super) enum Event {
 
 /// A question or store operation of a replica about a device.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Operation {
+pub(super) struct DeviceOperation {
     pub(super) replica: usize,
     pub(super) device: usize,
     pub(super) id: OpId,

@@ -82,7 +82,7 @@ impl DeviceMeter {
     }
 
     /// Whether a socket is open that wants the session, and which living one has it.
-    pub(super) fn is(&mut self, is_wanted: bool, served: Option<usize>, now_us: u64) {
+    pub(super) fn observe(&mut self, is_wanted: bool, served: Option<usize>, now_us: u64) {
         if (self.now.is_wanted, self.now.served.map(|(socket, _)| socket)) == (is_wanted, served) {
             return;
         }
@@ -167,15 +167,15 @@ mod tests {
     fn times_are_added_up_until_the_end() {
         let mut meter = meter();
         meter.opens(1_000);
-        meter.is(true, None, 1_500);
-        meter.is(true, Some(0), 2_000);
+        meter.observe(true, None, 1_500);
+        meter.observe(true, Some(0), 2_000);
         meter.shows(1, Status::Online, 2_000);
-        meter.is(false, None, 50_000);
+        meter.observe(false, None, 50_000);
         meter.shows(2, Status::Offline, 60_000);
         meter.shows(1, Status::Online, 61_000);
-        meter.is(true, None, 90_000);
+        meter.observe(true, None, 90_000);
         assert_eq!(meter.stranded_for_us(95_000), 5_000);
-        meter.is(true, Some(1), 110_000);
+        meter.observe(true, Some(1), 110_000);
         let measured = meter.end();
         assert_eq!((measured.stranded_us, measured.unserved_us), (500 + 10_000, 1_000 + 50_000));
         assert_eq!(measured.offline_us, 40_000, "the older message says nothing");
@@ -188,9 +188,9 @@ mod tests {
         for at_us in [1_000, 2_000, 3_000] {
             meter.opens(at_us);
         }
-        meter.is(true, Some(0), 1_100);
-        meter.is(true, Some(1), 2_100);
-        meter.is(true, Some(2), 3_100);
+        meter.observe(true, Some(0), 1_100);
+        meter.observe(true, Some(1), 2_100);
+        meter.observe(true, Some(2), 3_100);
         // Another burst, beside which the socket is kept.
         meter.opens(50_000);
         let measured = meter.end();
@@ -201,8 +201,8 @@ mod tests {
     fn a_burst_that_is_not_settled_counts_to_the_end() {
         let mut meter = meter();
         meter.opens(40_000);
-        meter.is(true, Some(0), 41_000);
-        meter.is(true, None, 43_000);
+        meter.observe(true, Some(0), 41_000);
+        meter.observe(true, None, 43_000);
         assert_eq!((meter.end().bursts, meter.end().settled_us), (1, 60_000));
     }
 }

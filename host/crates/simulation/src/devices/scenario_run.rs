@@ -2,10 +2,10 @@
 
 use pointwork_core::device::DeviceSettings;
 
-use super::events::Event;
+use super::events::DeviceEvent;
 use super::report::{SettleOutcomes, SettleReport};
 use super::rules::SettleRules;
-use super::world::World;
+use super::world::DeviceWorld;
 use crate::draws::Drawn;
 use crate::scenario::SettleScenario;
 use crate::time::{MS, SECOND};
@@ -19,7 +19,7 @@ const STRANDED_US: u64 = 20 * SECOND;
 pub fn settle(scenario: &SettleScenario, seed: u64, rules: &dyn SettleRules) -> SettleReport {
     let end_us = scenario.duration_s * SECOND;
     let settings = settings(scenario);
-    let mut world = World::new(seed, Some(scenario), settings, scenario.replicas.count, end_us, rules);
+    let mut world = DeviceWorld::new(seed, Some(scenario), settings, scenario.replicas.count, end_us, rules);
     for device in 0..scenario.devices {
         plan_device(&mut world, scenario, device);
     }
@@ -54,7 +54,7 @@ fn settings(scenario: &SettleScenario) -> DeviceSettings {
 }
 
 /// Everything that a device does of its own accord.
-fn plan_device(world: &mut World<'_>, scenario: &SettleScenario, whom: u64) {
+fn plan_device(world: &mut DeviceWorld<'_>, scenario: &SettleScenario, whom: u64) {
     let (clients, network, draws, end_us) =
         (&scenario.clients, &scenario.network, world.conditions.draws, world.end_us);
     let heartbeat_us = draws.micros(clients.heartbeat_ms, Drawn::Heartbeat, whom, 0);
@@ -66,7 +66,7 @@ fn plan_device(world: &mut World<'_>, scenario: &SettleScenario, whom: u64) {
         let mut at_us = begins_us;
         for _ in 0..draws.span(clients.opens, Drawn::Opens, whom, burst) {
             if at_us < end_us {
-                world.at(at_us, Event::OpenNext { device });
+                world.at(at_us, DeviceEvent::OpenNext { device });
             }
             at_us += draws.micros(clients.spacing_ms, Drawn::Spacing, whom, opened);
             opened += 1;
@@ -74,29 +74,29 @@ fn plan_device(world: &mut World<'_>, scenario: &SettleScenario, whom: u64) {
         begins_us += draws.micros(clients.burst_every_ms, Drawn::BurstEvery, whom, burst);
     }
     for (nth, at_us) in (0..).zip(draws.moments(network.drops_per_hour, end_us, Drawn::Drop, whom)) {
-        world.at(at_us, Event::Drop { device, nth });
+        world.at(at_us, DeviceEvent::NetworkBreaks { device, nth });
     }
     for (nth, at_us) in (0..).zip(draws.moments(network.moves_per_hour, end_us, Drawn::Move, whom)) {
-        world.at(at_us, Event::Move { device, nth });
+        world.at(at_us, DeviceEvent::DeviceMoves { device, nth });
     }
 }
 
 /// Everything that goes wrong with the replicas and the store.
-fn plan_faults(world: &mut World<'_>, scenario: &SettleScenario) {
+fn plan_faults(world: &mut DeviceWorld<'_>, scenario: &SettleScenario) {
     let (replicas, store, draws, end_us) = (&scenario.replicas, &scenario.store, world.conditions.draws, world.end_us);
     for nth in 0..draws.span(replicas.kills, Drawn::Kill, 0, 0) {
-        world.at(draws.below(end_us, Drawn::Kill, 1, nth), Event::Kill { nth });
+        world.at(draws.below(end_us, Drawn::Kill, 1, nth), DeviceEvent::Kill { nth });
     }
     for nth in 0..draws.span(store.away, Drawn::StoreAway, u64::MAX, 0) {
         let away_us = draws.below(end_us, Drawn::StoreSpan, 1, nth);
         let back_us = away_us + draws.micros(store.away_ms, Drawn::StoreSpan, 2, nth);
         let is_empty = draws.percent(store.empty_percent, Drawn::StoreEmpty, 0, nth);
-        world.at(away_us, Event::StoreAway);
-        world.at(back_us, Event::StoreBack { is_empty });
+        world.at(away_us, DeviceEvent::StoreAway);
+        world.at(back_us, DeviceEvent::StoreBack { is_empty });
     }
 }
 
-fn outcomes(world: &mut World<'_>) -> SettleOutcomes {
+fn outcomes(world: &mut DeviceWorld<'_>) -> SettleOutcomes {
     let mut sum = SettleOutcomes::default();
     let seconds = |us: u64| us as f64 / SECOND as f64;
     let count = world.devices.len().max(1) as f64;

@@ -10,11 +10,11 @@ use pointwork_core::experiment::{self, Arm, Experiment, Guardrails, Module, Slot
 use pointwork_core::rules;
 
 use super::conditions::RandomFaults;
-use super::events::{Event, OperatorChange};
+use super::events::{DeviceEvent, OperatorChange};
 use super::flaw::DeviceFlaw;
 use super::rules::{NativeSettle, SettleQuestion, SettleRules};
-use super::sockets::{Credential, Socket, index, number};
-use super::world::World;
+use super::sockets::{Credential, SimulatedSocket, index, number};
+use super::world::DeviceWorld;
 use crate::chance::Chance;
 use crate::counts::Counts;
 use crate::time::{MS, SECOND};
@@ -60,7 +60,7 @@ impl DeviceSchedule {
     fn play(&self, trace: Trace<'_>) -> DeviceReport {
         let seed = self.seed;
         let replicas = if seed.is_multiple_of(2) { 2 } else { 3 };
-        let mut world = World::new(seed, None, settings(seed), replicas, u64::MAX, &NativeSettle);
+        let mut world = DeviceWorld::new(seed, None, settings(seed), replicas, u64::MAX, &NativeSettle);
         (world.flaw, world.trace) = (self.flaw, trace);
         world.experiment = (!seed.is_multiple_of(3)).then(experiment);
         run(&mut world);
@@ -125,7 +125,7 @@ fn experiment() -> Experiment {
 }
 
 /// Runs a world to its end.
-fn run(world: &mut World<'_>) {
+fn run(world: &mut DeviceWorld<'_>) {
     let chance = &mut world.conditions.chance;
     world.conditions.faults = RandomFaults {
         loss: chance.pick(&[0, 0, 4, 20]),
@@ -144,7 +144,7 @@ fn run(world: &mut World<'_>) {
     world.run_until(ACTIVE_US);
     (world.conditions.faults, world.rules) = (RandomFaults::default(), &NativeSettle);
     for device in 0..world.devices.len() {
-        world.step(Event::Operate { device, change: OperatorChange::Unblock });
+        world.step(DeviceEvent::Operate { device, change: OperatorChange::Unblock });
     }
     world.run_until(QUIET_US);
     check_quiet(world);
@@ -153,17 +153,27 @@ fn run(world: &mut World<'_>) {
 }
 
 /// A new socket, which arrives and registers at a moment.
-pub(super) fn open(world: &mut World<'_>, at_us: u64, replica: usize, device: usize, credential: Credential) -> usize {
+pub(super) fn open(
+    world: &mut DeviceWorld<'_>,
+    at_us: u64,
+    replica: usize,
+    device: usize,
+    credential: Credential,
+) -> usize {
     let connector = world.add_connector(device);
     world.devices[device].connectors[connector].is_over = true;
     let name = world.sockets.len() as u64;
     let address = Some((name + 1) % 2);
-    let socket = world.add_socket(Socket { credential, address, ..Socket::new(device, connector, replica, name) });
-    world.at(at_us, Event::Arrive { socket });
+    let socket = world.add_socket(SimulatedSocket {
+        credential,
+        address,
+        ..SimulatedSocket::new(device, connector, replica, name)
+    });
+    world.at(at_us, DeviceEvent::Arrive { socket });
     socket
 }
 
-fn plan_sockets(world: &mut World<'_>, device: usize) {
+fn plan_sockets(world: &mut DeviceWorld<'_>, device: usize) {
     let is_pairing = *world.devices[device].id == *"p";
     for _ in 0..1 + world.conditions.chance.below(8) {
         let chance = &mut world.conditions.chance;
@@ -178,11 +188,11 @@ fn plan_sockets(world: &mut World<'_>, device: usize) {
     let credential = if is_pairing { Credential::PairingCode } else { Credential::GoodToken };
     let silent = open(world, ACTIVE_US / 2, 0, device, credential);
     world.sockets[silent].is_silent = true;
-    world.at(ACTIVE_US / 2 + REGISTER_US, Event::Register { socket: silent });
+    world.at(ACTIVE_US / 2 + REGISTER_US, DeviceEvent::Register { socket: silent });
     open(world, ACTIVE_US / 3, 1, device, Credential::GoodToken);
 }
 
-fn plan_socket(world: &mut World<'_>, device: usize, begins_us: u64, span_us: u64, is_attack: bool) {
+fn plan_socket(world: &mut DeviceWorld<'_>, device: usize, begins_us: u64, span_us: u64, is_attack: bool) {
     let is_pairing = *world.devices[device].id == *"p";
     let chance = &mut world.conditions.chance;
     let at_us = begins_us + chance.below_u64(span_us);
@@ -194,13 +204,13 @@ fn plan_socket(world: &mut World<'_>, device: usize, begins_us: u64, span_us: u6
     let end = chance.below(6);
     let how = chance.pick(&[Departure::Closed, Departure::TransportLost, Departure::Drained]);
     let socket = open(world, at_us.min(ACTIVE_US), replica, device, credential);
-    world.at(at_us.min(ACTIVE_US) + REGISTER_US, Event::Register { socket });
+    world.at(at_us.min(ACTIVE_US) + REGISTER_US, DeviceEvent::Register { socket });
     if let Some(refreshes_us) = refreshes_us {
-        world.at(refreshes_us, Event::Register { socket });
+        world.at(refreshes_us, DeviceEvent::Register { socket });
     }
     match end {
-        0 | 1 => world.at(ends_us, Event::Notices { socket, how }),
-        2 => world.at(ends_us, Event::Fades { socket }),
+        0 | 1 => world.at(ends_us, DeviceEvent::ReplicaNotices { socket, how }),
+        2 => world.at(ends_us, DeviceEvent::TurnsHalfOpen { socket }),
         _ => {}
     }
 }
@@ -219,32 +229,32 @@ fn credential(chance: &mut Chance, is_pairing: bool, is_attack: bool) -> Credent
     }
 }
 
-fn plan_faults(world: &mut World<'_>) {
+fn plan_faults(world: &mut DeviceWorld<'_>) {
     let chance = &mut world.conditions.chance;
     for _ in 0..chance.pick(&[0, 0, 1, 5]) {
         let chance = &mut world.conditions.chance;
         let away_us = chance.below_u64(ACTIVE_US);
         let back_us = away_us + chance.pick(&[50 * MS, SECOND, 9 * SECOND]);
         let is_empty = chance.once_in(2);
-        world.at(away_us, Event::StoreAway);
-        world.at(back_us.min(ACTIVE_US), Event::StoreBack { is_empty });
+        world.at(away_us, DeviceEvent::StoreAway);
+        world.at(back_us.min(ACTIVE_US), DeviceEvent::StoreBack { is_empty });
     }
     if world.conditions.chance.once_in(3) {
         let (at_us, nth) = (world.conditions.chance.below_u64(ACTIVE_US), world.conditions.chance.below_u64(2));
-        world.at(at_us, Event::Kill { nth });
+        world.at(at_us, DeviceEvent::Kill { nth });
     }
     for device in 0..world.devices.len() {
         let chance = &mut world.conditions.chance;
         if chance.once_in(4) {
             use OperatorChange::{Block, Disconnect, Pair, Unblock};
             let (at_us, change) = (chance.below_u64(ACTIVE_US), chance.pick(&[Disconnect, Block, Unblock, Pair]));
-            world.at(at_us, Event::Operate { device, change });
+            world.at(at_us, DeviceEvent::Operate { device, change });
         }
     }
 }
 
 /// No device is stranded or has two sockets, and record and dashboards show the truth.
-fn check_quiet(world: &mut World<'_>) {
+fn check_quiet(world: &mut DeviceWorld<'_>) {
     // What a replica that was killed had told, or was yet to tell, while the store was away nobody can know.
     let has = |what: &str| world.auditor.counts.as_ref().is_some_and(|counts| counts.of(what) > 0);
     let is_lost = has("killed") && (has("store away") || has("store stuck"));
@@ -267,10 +277,10 @@ fn check_quiet(world: &mut World<'_>) {
 }
 
 /// All sockets go; then nothing is left but what the limiters remember, and then nothing.
-fn wind_down(world: &mut World<'_>) {
+fn wind_down(world: &mut DeviceWorld<'_>) {
     for socket in 0..world.sockets.len() {
         if world.sockets[socket].is_known {
-            world.step(Event::Notices { socket, how: Departure::Closed });
+            world.step(DeviceEvent::ReplicaNotices { socket, how: Departure::Closed });
         }
     }
     world.run_until(QUIET_US + 30 * SECOND);
@@ -285,7 +295,7 @@ fn wind_down(world: &mut World<'_>) {
     world.auditor.demand(woken.is_none(), "nothing-left", || format!("{woken:?} has a timer"));
 }
 
-fn check_nothing_left(world: &mut World<'_>, expected: fn(DeviceLoad) -> DeviceLoad) {
+fn check_nothing_left(world: &mut DeviceWorld<'_>, expected: fn(DeviceLoad) -> DeviceLoad) {
     let loads = world.running.iter().map(|replica| world.replicas[*replica].machine.load());
     let left = loads.into_iter().find(|load| *load != expected(*load));
     world.auditor.demand(left.is_none(), "nothing-left", || format!("{left:?}"));

@@ -7,10 +7,10 @@ use pointwork_core::device::{Credentials, Key, Registration};
 
 use super::meter::DeviceMeter;
 
-pub(super) struct Device {
+pub(super) struct SimulatedDevice {
     pub(super) id: Arc<str>,
     /// Each opens one socket after the other.
-    pub(super) connectors: Vec<Connector>,
+    pub(super) connectors: Vec<DeviceConnector>,
     /// Its sockets that have not ended on both sides.
     pub(super) sockets: Vec<usize>,
     /// Hash of its network address.
@@ -21,7 +21,7 @@ pub(super) struct Device {
 }
 
 #[derive(Default)]
-pub(super) struct Connector {
+pub(super) struct DeviceConnector {
     pub(super) socket: Option<usize>,
     /// How often it has opened one.
     pub(super) attempts: u64,
@@ -42,7 +42,7 @@ pub(super) enum Credential {
 }
 
 #[derive(Default)]
-pub(super) struct Socket {
+pub(super) struct SimulatedSocket {
     pub(super) device: usize,
     pub(super) connector: usize,
     pub(super) replica: usize,
@@ -68,10 +68,10 @@ pub(super) struct Socket {
     pub(super) longest_silence_us: u64,
 }
 
-impl Socket {
+impl SimulatedSocket {
     /// A socket that is not open at its replica yet.
-    pub(super) fn new(device: usize, connector: usize, replica: usize, name: u64) -> Socket {
-        Socket { device, connector, replica, name, is_live: true, ..Socket::default() }
+    pub(super) fn new(device: usize, connector: usize, replica: usize, name: u64) -> SimulatedSocket {
+        SimulatedSocket { device, connector, replica, name, is_live: true, ..SimulatedSocket::default() }
     }
 
     /// Whether it is open on both sides.
@@ -90,7 +90,7 @@ impl Socket {
     }
 
     /// What it registers with. `number` is its own, `fingerprint` and `address` are its device's.
-    pub(super) fn registration(&self, number: usize, device: &Device, fingerprint: u64) -> Registration {
+    pub(super) fn registration(&self, number: usize, device: &SimulatedDevice, fingerprint: u64) -> Registration {
         let is_pairing = self.credential == Credential::PairingCode;
         let claimed =
             matches!(self.credential, Credential::GoodToken | Credential::BadToken).then(|| device.id.clone());

@@ -5,11 +5,11 @@ use pointwork_core::decision::Departure;
 use pointwork_core::device::{DeviceSettings, Key, Record, Status};
 use pointwork_core::rules::SETTLE_MS;
 
-use super::events::Event;
+use super::events::DeviceEvent;
 use super::rules::NativeSettle;
 use super::schedule::{REGISTER_US, open};
 use super::sockets::{Credential, index, number};
-use super::world::World;
+use super::world::DeviceWorld;
 use crate::time::{MS, SECOND};
 
 const WINDOW_US: u64 = SETTLE_MS as u64 * MS;
@@ -19,25 +19,25 @@ const TABLET: usize = 0;
 
 /// A world in which nothing goes wrong, and its one device.
 struct Calm {
-    world: World<'static>,
+    world: DeviceWorld<'static>,
 }
 
 impl Calm {
     fn new(replicas: u64, settings: DeviceSettings) -> Calm {
-        let mut world = World::new(7, None, settings, replicas, u64::MAX, &NativeSettle);
+        let mut world = DeviceWorld::new(7, None, settings, replicas, u64::MAX, &NativeSettle);
         world.add_device("tablet".into(), 0, 0);
         Calm { world }
     }
 
     fn open(&mut self, at_us: u64, replica: usize, credential: Credential) -> SocketId {
         let socket = open(&mut self.world, at_us, replica, TABLET, credential);
-        self.world.at(at_us + REGISTER_US, Event::Register { socket });
+        self.world.at(at_us + REGISTER_US, DeviceEvent::Register { socket });
         number(socket)
     }
 
     /// A replica notices that a socket has ended.
     fn lose(&mut self, socket: SocketId) {
-        self.world.step(Event::Notices { socket: index(socket), how: Departure::TransportLost });
+        self.world.step(DeviceEvent::ReplicaNotices { socket: index(socket), how: Departure::TransportLost });
     }
 
     /// Runs until a moment. Every invariant holds.
@@ -185,7 +185,7 @@ fn liveness_safeguard_of_a_killed_replica() {
             let held = calm.open(begins_us, 0, Credential::GoodToken);
             calm.run_until(begins_us + 100 * MS);
             assert!(calm.is_held_by(held));
-            calm.world.step(Event::Kill { nth: 0 });
+            calm.world.step(DeviceEvent::Kill { nth: 0 });
             let next = calm.open(calm.world.now_us + after_us, 1, Credential::GoodToken);
             calm.run_until(begins_us + 1_100 * MS + after_us);
             assert!(calm.is_held_by(next));

@@ -9,4 +9,4 @@ mod sockets;
 mod state;
 mod store;
 
-pub(super) use state::World;
+pub(super) use state::DeviceWorld;

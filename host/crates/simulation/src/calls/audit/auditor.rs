@@ -15,7 +15,7 @@ use crate::time::WorldTime;
 use crate::violation::Violation;
 
 /// The auditor of a world of calls.
-pub(crate) struct Auditor {
+pub(crate) struct CallAuditor {
     pub(super) views: Vec<ProcessView>,
     pub(super) truth: GroundTruth,
     pub(super) calls: Vec<CallFacts>,
@@ -39,9 +39,9 @@ pub(super) struct CallFacts {
     pub(super) answers: u32,
 }
 
-impl Auditor {
-    pub(crate) fn new(resume_ms: Option<u32>, trusts_silence: bool) -> Auditor {
-        Auditor {
+impl CallAuditor {
+    pub(crate) fn new(resume_ms: Option<u32>, trusts_silence: bool) -> CallAuditor {
+        CallAuditor {
             views: Vec::new(),
             truth: GroundTruth::default(),
             calls: Vec::new(),

@@ -7,11 +7,11 @@ use pointwork_core::switchboard::UNANSWERABLE;
 use pointwork_core::time::span_ms;
 use pointwork_core::{Answer, AskId, CallId, Command, SocketId, Time};
 
-use super::auditor::Auditor;
+use super::auditor::CallAuditor;
 use super::call_record::{GraceState, SentRequest};
 use crate::calls::events::{DaemonResult, Process, connection};
 
-impl Auditor {
+impl CallAuditor {
     /// A machine has a command.
     pub(crate) fn check_command(&mut self, process: Process, command: &Command<u64>, now: Time) {
         match command {

@@ -15,7 +15,7 @@ pub(super) struct ProcessView {
     /// The numbers of the replicas that shut down; 0 is its own.
     pub(super) draining: Vec<u32>,
     pub(super) sockets: BTreeMap<SocketId, KnownSocket>,
-    pub(super) rooms: [Vec<Registration>; ROOMS],
+    pub(super) rooms: [Vec<KnownMethod>; ROOMS],
     pub(super) registrations: u64,
     /// By their numbers, less one.
     pub(super) calls: Vec<CallRecord>,
@@ -32,7 +32,7 @@ pub(super) struct KnownSocket {
 }
 
 /// A socket that it knows to have a method.
-pub(super) struct Registration {
+pub(super) struct KnownMethod {
     pub(super) socket: SocketId,
     /// Its number among all registrations that became known.
     pub(super) registration: u64,

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use pointwork_core::decision::Departure;
 use pointwork_core::{CallId, SocketId, Time};
 
-use super::auditor::Auditor;
+use super::auditor::CallAuditor;
 use super::call_record::CallRecord;
-use super::process_view::{KnownSocket, Registration};
+use super::process_view::{KnownMethod, KnownSocket};
 use crate::calls::events::{Connection, Process, connection};
 use crate::calls::rooms::Room;
 
-impl Auditor {
+impl CallAuditor {
     /// Redis counts a process as subscribed, or does not any more.
     pub(crate) fn subscription_changed(&mut self, process: Process, is_subscribed: bool) {
         let truth = &mut self.truth.processes[process];
@@ -70,7 +70,7 @@ impl Auditor {
         }
         view.registrations += 1;
         let registration = view.registrations;
-        view.rooms[room.0].push(Registration { socket, registration });
+        view.rooms[room.0].push(KnownMethod { socket, registration });
         view.sent_to(socket).filter(|record| record.room == room).for_each(CallRecord::regain_target);
     }
 

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use pointwork_core::{CallId, Load, Roster, SocketId, Time};
 
-use super::auditor::Auditor;
+use super::auditor::CallAuditor;
 use super::call_record::{CallRecord, GraceState};
 use crate::calls::events::Process;
-use crate::calls::machine::Machine;
+use crate::calls::machine::FlawedSwitchboard;
 use crate::calls::rooms::RoomNames;
 
-impl Auditor {
+impl CallAuditor {
     /// All commands of a machine are carried out.
-    pub(crate) fn check_steady(&mut self, process: Process, machine: &Machine, now: Time) {
+    pub(crate) fn check_steady(&mut self, process: Process, machine: &FlawedSwitchboard, now: Time) {
         let load = machine.load();
         let wake = machine.poll_timeout();
         let view = &self.views[process];
@@ -77,7 +77,7 @@ impl Auditor {
     }
 
     /// All clients have left and everybody knows: only the history of methods remains.
-    pub(crate) fn check_nothing_left(&mut self, process: Process, machine: &Machine) {
+    pub(crate) fn check_nothing_left(&mut self, process: Process, machine: &FlawedSwitchboard) {
         let load = machine.load();
         let left = (Load { remembered_rooms: 0, ..load }, machine.poll_timeout());
         self.demand(left == (Load::default(), None), "nothing-left", || format!("r{process} still has {left:?}"));

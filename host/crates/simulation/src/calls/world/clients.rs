@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::state::World;
+use super::state::CallWorld;
 use crate::calls::client::{ClientConnection, DaemonJob, UnsentResult};
 use crate::calls::display::client_name;
 use crate::calls::events::{
-    CallRef, CallToken, ClientId, ClientPacket, Connection, DaemonResult, Event, HandInOutcome, Process, Resumed,
+    CallEvent, CallRef, CallToken, ClientId, ClientPacket, Connection, DaemonResult, HandInOutcome, Process, Resumed,
     ServerPacket,
 };
 use crate::calls::outcomes::MeasuredCall;
@@ -20,7 +20,7 @@ use crate::trace::trace;
 /// How long a daemon keeps a result that it could not hand in.
 const RESULT_MAX: Duration = Duration::from_secs(60);
 
-impl World<'_> {
+impl CallWorld<'_> {
     /// A client connects, to whichever process lets it in, and registers what it serves.
     pub(super) fn connect(&mut self, client: ClientId) {
         self.clients[client].is_connecting = false;
@@ -61,7 +61,7 @@ impl World<'_> {
         self.hand_in_all(client);
         if self.replicas[process].state == ProcessState::Stopped {
             let patience = self.now + self.chance.span(500, 8_000);
-            self.agenda.enter(patience, Event::ClientNotices { connection });
+            self.agenda.enter(patience, CallEvent::ClientNotices { connection });
         }
     }
 
@@ -82,7 +82,7 @@ impl World<'_> {
         let line = &mut self.connections[connection];
         line.last_up = line.last_up.max(self.now + delay);
         let at = line.last_up;
-        self.agenda.enter(at, Event::ClientPacket { connection, packet });
+        self.agenda.enter(at, CallEvent::ClientPacket { connection, packet });
     }
 
     /// A process sends a client something.
@@ -92,7 +92,7 @@ impl World<'_> {
         let line = &mut self.connections[connection];
         line.last_down = line.last_down.max(self.now + delay);
         let at = line.last_down;
-        self.agenda.enter(at, Event::ServerPacket { connection, packet });
+        self.agenda.enter(at, CallEvent::ServerPacket { connection, packet });
     }
 
     /// A packet arrives at a client.
@@ -134,7 +134,7 @@ impl World<'_> {
             // What it closes itself, its process hears of.
             self.connections[connection].is_cut = true;
             let at = self.now + self.chance.span(0, 20);
-            self.agenda.enter(at, Event::ServerNotices { connection });
+            self.agenda.enter(at, CallEvent::ServerNotices { connection });
         }
         self.disconnected(client);
     }
@@ -172,7 +172,7 @@ impl World<'_> {
         if !self.chance.once_in(20) {
             let spans = [(50, 0, 20), (20, 20, 500), (24, 500, 6_000), (6, 6_000, 40_000)];
             let at = self.now + self.chance.weighted(&spans);
-            self.agenda.enter(at, Event::Finish { client, token: job.token });
+            self.agenda.enter(at, CallEvent::Finish { client, token: job.token });
         }
     }
 
@@ -221,7 +221,7 @@ impl World<'_> {
         if let Some(finished) = finished.iter().find(|finished| finished.call == call) {
             // Ever less often.
             let pause = (self.now.since(finished.at) / 2).max(Duration::from_millis(500));
-            self.agenda.enter(self.now + pause, Event::HandInAgain { client, call });
+            self.agenda.enter(self.now + pause, CallEvent::HandInAgain { client, call });
         }
     }
 

@@ -2,13 +2,13 @@
 
 use pointwork_core::{AskId, CallId, Command};
 
-use super::state::World;
+use super::state::CallWorld;
 use crate::calls::display::process_name;
-use crate::calls::events::{CallRef, Event, Process, RuleAnswer, ServerPacket, connection};
+use crate::calls::events::{CallEvent, CallRef, Process, RuleAnswer, ServerPacket, connection};
 use crate::calls::replica::Origin;
 use crate::trace::trace;
 
-impl World<'_> {
+impl CallWorld<'_> {
     /// Carries out all commands of a machine, and checks what holds then.
     pub(super) fn run_commands(&mut self, process: Process) {
         let now = self.replicas[process].clock.at(self.now);
@@ -93,7 +93,7 @@ impl World<'_> {
 
     fn deliver_answer_later(&mut self, process: Process, call: CallId, ask: AskId, verdict: RuleAnswer) {
         let at = self.now + self.chance.weighted(&[(8, 0, 20), (3, 20, 900), (1, 900, 5_000)]);
-        self.agenda.enter(at, Event::Verdict { process, call, ask, verdict });
+        self.agenda.enter(at, CallEvent::Verdict { process, call, ask, verdict });
     }
 
     /// An answer comes late: what it was about may have changed.

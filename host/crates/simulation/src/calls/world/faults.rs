@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::state::World;
+use super::state::CallWorld;
 use crate::calls::display::process_name;
-use crate::calls::events::{Event, Process};
+use crate::calls::events::{CallEvent, Process};
 use crate::calls::replica::{PROCESSES_MAX, ProcessState};
 use crate::trace::trace;
 
@@ -37,7 +37,7 @@ pub(super) enum Fault {
     Slow,
 }
 
-impl World<'_> {
+impl CallWorld<'_> {
     /// Something goes wrong.
     pub(super) fn fault(&mut self) {
         let Some(process) = self.any_running() else { return };
@@ -95,7 +95,7 @@ impl World<'_> {
                 let span = self.chance.weighted(&[(1, 1, 5_000), (1, 60_000, 600_000)]);
                 trace!(self, process_name(process), "its clock leaps by {} ms", span.as_millis());
                 self.replicas[process].clock.leap(self.now, span);
-                self.agenda.enter(self.now, Event::Timer(process));
+                self.agenda.enter(self.now, CallEvent::Timer(process));
             }
             Fault::Slow => self.slow_down(process),
             Fault::Kill | Fault::Vanish | Fault::Drain => {}
@@ -130,7 +130,7 @@ impl World<'_> {
     fn break_off(&mut self, process: Process, at_least: Duration) {
         self.unsubscribe(process);
         let known = self.now + self.chance.weighted(&[(8, 0, 5), (2, 5, 1_500)]);
-        self.agenda.enter(known, Event::Interrupted(process));
+        self.agenda.enter(known, CallEvent::Interrupted(process));
         let wait = self.attach_later(process, at_least.max(known.since(self.now)));
         debug_assert!(self.now + wait >= known);
     }
@@ -140,7 +140,7 @@ impl World<'_> {
         let link = &mut self.replicas[process].link;
         link.breaks += 1;
         let breaks = link.breaks;
-        self.agenda.enter(self.now + wait, Event::Attached { process, breaks });
+        self.agenda.enter(self.now + wait, CallEvent::Attached { process, breaks });
         wait
     }
 
@@ -153,7 +153,7 @@ impl World<'_> {
         trace!(self, "redis", "restarts");
         (self.redis.is_up, self.redis.epoch) = (false, self.redis.epoch + 1);
         let down = self.chance.weighted(&[(3, 100, 1_000), (1, 1_000, 12_000)]);
-        self.agenda.enter(self.now + down, Event::RedisUp);
+        self.agenda.enter(self.now + down, CallEvent::RedisUp);
         for process in 0..self.replicas.len() {
             if self.replicas[process].state == ProcessState::Ended {
                 continue;
@@ -174,11 +174,11 @@ impl World<'_> {
         let span = self.chance.weighted(&[(3, 50, 1_000), (4, 1_000, 6_000), (3, 6_000, 25_000)]);
         trace!(self, process_name(process), "hangs for {} ms", span.as_millis());
         self.replicas[process].state = ProcessState::Stopped;
-        self.agenda.enter(self.now + span, Event::Resume(process));
+        self.agenda.enter(self.now + span, CallEvent::Resume(process));
         for connection in self.accepted_connections(process) {
             let patience = self.chance.weighted(&[(1, 1_000, 8_000), (1, 8_000, 30_000)]);
             if patience < span {
-                self.agenda.enter(self.now + patience, Event::ClientNotices { connection });
+                self.agenda.enter(self.now + patience, CallEvent::ClientNotices { connection });
             }
         }
     }
@@ -201,6 +201,6 @@ impl World<'_> {
         trace!(self, process_name(process), "its clock runs at {percent} %");
         self.replicas[process].clock.pace(self.now, percent);
         let span = self.chance.span(1_000, 30_000);
-        self.agenda.enter(self.now + span, Event::PaceEnds(process));
+        self.agenda.enter(self.now + span, CallEvent::PaceEnds(process));
     }
 }

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use super::state::World;
+use super::state::CallWorld;
 use crate::calls::display::process_name;
-use crate::calls::events::{Event, HandInOutcome, Message, Process};
+use crate::calls::events::{CallEvent, HandInOutcome, PeerMessage, Process};
 use crate::trace::trace;
 
 /// How often a process does what is due among its peers; every other time it sends a heartbeat.
 const TICK: Duration = Duration::from_millis(250);
 
-impl World<'_> {
+impl CallWorld<'_> {
     pub(super) fn tick(&mut self, process: Process) {
         let replica = &mut self.replicas[process];
         let now = replica.clock.at(self.now);
@@ -34,7 +34,7 @@ impl World<'_> {
             self.beat(process, None, !is_up);
         }
         if self.is_ticking {
-            self.agenda.enter(next.max(self.now), Event::Tick(process));
+            self.agenda.enter(next.max(self.now), CallEvent::Tick(process));
         }
     }
 
@@ -51,7 +51,7 @@ impl World<'_> {
     fn beat(&mut self, process: Process, to: Option<Process>, hello: bool) {
         let replica = &self.replicas[process];
         let (seq, interruptions) = (replica.roster.seq(), replica.interruptions);
-        self.publish(process, to, Message::Beat { seq, interruptions, hello }, None);
+        self.publish(process, to, PeerMessage::Beat { seq, interruptions, hello }, None);
     }
 
     /// The own heartbeat came back.
@@ -95,7 +95,7 @@ impl World<'_> {
         replica.interruptions += 1;
         replica.liveness.interrupted(now);
         self.apply_peer_news(process);
-        self.publish(process, None, Message::Away, None);
+        self.publish(process, None, PeerMessage::Away, None);
     }
 
     /// A process is connected to Redis again.
@@ -106,7 +106,7 @@ impl World<'_> {
         }
         if !self.redis.is_up {
             let again = self.now + self.chance.span(10, 250);
-            return self.agenda.enter(again, Event::Attached { process, breaks });
+            return self.agenda.enter(again, CallEvent::Attached { process, breaks });
         }
         trace!(self, process_name(process), "is connected to Redis");
         let was_stalled = std::mem::take(&mut link.is_stalled);
@@ -134,8 +134,8 @@ impl World<'_> {
         self.audit.subscription_changed(process, false);
         for looking in (0..self.replicas.len()).filter(|looking| *looking != process) {
             let first = self.now + self.chance.span(0, 50);
-            self.agenda.enter(first, Event::Look(looking));
-            self.agenda.enter(first + Duration::from_millis(120), Event::Look(looking));
+            self.agenda.enter(first, CallEvent::Look(looking));
+            self.agenda.enter(first + Duration::from_millis(120), CallEvent::Look(looking));
         }
     }
 

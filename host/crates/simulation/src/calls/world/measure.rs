@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use pointwork_core::call::message;
 
-use super::state::World;
+use super::state::CallWorld;
 use crate::calls::client::ClientConnection;
 use crate::calls::events::{CallToken, ClientPacket};
 use crate::calls::outcomes::{ERRORS, MeasuredCall, RpcOutcomes, error_index};
 use crate::calls::rooms::Room;
 
-impl World<'_> {
+impl CallWorld<'_> {
     /// A call ends at its replica.
     pub(super) fn measure_end(&mut self, token: CallToken, error: Option<&'static str>) {
         let now = self.now;

@@ -1,9 +1,9 @@
 //! Carries messages between processes through Redis. They keep their order from one sender to one receiver, and are lost only
 //! where Redis loses them.
 
-use super::state::World;
+use super::state::CallWorld;
 use crate::calls::display::process_name;
-use crate::calls::events::{Event, HandInOutcome, Message, Process};
+use crate::calls::events::{CallEvent, HandInOutcome, PeerMessage, Process};
 use crate::calls::replica::PROCESSES_MAX;
 use crate::draws::Drawn;
 use crate::trace::trace;
@@ -11,9 +11,9 @@ use crate::trace::trace;
 /// How many messages wait for a connection at most.
 const UNSENT_MAX: usize = 256;
 
-impl World<'_> {
+impl CallWorld<'_> {
     /// Sends a message to one process, or to all (`None`). `request` fails if the message cannot be sent.
-    pub(super) fn publish(&mut self, from: Process, to: Option<Process>, message: Message, request: Option<u32>) {
+    pub(super) fn publish(&mut self, from: Process, to: Option<Process>, message: PeerMessage, request: Option<u32>) {
         let link = &mut self.replicas[from].link;
         if link.speaks {
             return self.send(from, to, &message);
@@ -40,7 +40,7 @@ impl World<'_> {
         self.faults.count("message not sent");
         if let Some(request) = request {
             let at = self.now + self.chance.span(1, 400);
-            self.agenda.enter(at, Event::SendFailed { process: from, request });
+            self.agenda.enter(at, CallEvent::SendFailed { process: from, request });
         } else {
             // Whoever waits for it asks when it sees the next heartbeat, and this process asks too.
             let replica = &mut self.replicas[from];
@@ -49,18 +49,18 @@ impl World<'_> {
         }
     }
 
-    fn send(&mut self, from: Process, to: Option<Process>, message: &Message) {
+    fn send(&mut self, from: Process, to: Option<Process>, message: &PeerMessage) {
         if let Some(to) = to {
             return self.send_to(from, to, message.clone());
         }
         // Only the own heartbeat is of use to its sender.
-        let is_echoed = matches!(message, Message::Beat { .. });
+        let is_echoed = matches!(message, PeerMessage::Beat { .. });
         for to in (0..self.replicas.len()).filter(|to| is_echoed || *to != from) {
             self.send_to(from, to, message.clone());
         }
     }
 
-    fn send_to(&mut self, from: Process, to: Process, message: Message) {
+    fn send_to(&mut self, from: Process, to: Process, message: PeerMessage) {
         debug_assert!(to < PROCESSES_MAX);
         if !self.replicas[to].link.is_subscribed {
             return;
@@ -74,11 +74,11 @@ impl World<'_> {
         let last = &mut self.replicas[from].arrivals[to];
         *last = (*last).max(self.now + delay);
         let (at, epoch) = (*last, self.redis.epoch);
-        self.agenda.enter(at, Event::Arrive { to, from, epoch, message });
+        self.agenda.enter(at, CallEvent::Arrive { to, from, epoch, message });
     }
 
     /// A message arrives, if it does.
-    pub(super) fn arrive(&mut self, to: Process, from: Process, epoch: u32, message: Message) {
+    pub(super) fn arrive(&mut self, to: Process, from: Process, epoch: u32, message: PeerMessage) {
         let replica = &mut self.replicas[to];
         if epoch == self.redis.epoch && replica.link.is_stalled {
             replica.link.unheard.push_back((from, message));
@@ -96,43 +96,45 @@ impl World<'_> {
     }
 
     /// A process takes a message.
-    pub(super) fn receive(&mut self, process: Process, from: Process, message: Message) {
-        if !matches!(message, Message::Beat { .. } | Message::Noted) {
+    pub(super) fn receive(&mut self, process: Process, from: Process, message: PeerMessage) {
+        if !matches!(message, PeerMessage::Beat { .. } | PeerMessage::Noted) {
             trace!(self, process_name(process), "r{from} says: {message}");
         }
         match message {
-            Message::Beat { .. } if from == process => self.handle_own_heartbeat(process),
-            Message::Beat { seq, interruptions, hello } => {
+            PeerMessage::Beat { .. } if from == process => self.handle_own_heartbeat(process),
+            PeerMessage::Beat { seq, interruptions, hello } => {
                 self.handle_heartbeat(process, from, seq, interruptions, hello)
             }
-            Message::Away => self.replicas[process].liveness.away(from),
-            Message::Farewell => {
+            PeerMessage::Away => self.replicas[process].liveness.away(from),
+            PeerMessage::Farewell => {
                 self.replicas[process].liveness.farewell(from);
                 self.apply_peer_news(process);
             }
-            Message::Request(request) => self.serve_peer(process, from, *request),
-            Message::Reply { request, given } => {
+            PeerMessage::Request(request) => self.serve_peer(process, from, *request),
+            PeerMessage::Reply { request, given } => {
                 if let Some((call, _)) = self.close_request(process, request) {
                     self.answered(process, call, given);
                 }
             }
-            Message::Absent { request } => {
+            PeerMessage::Absent { request } => {
                 if let Some((_, target)) = self.close_request(process, request) {
                     self.absent(process, target);
                 }
             }
-            Message::Unanswered { request } => {
+            PeerMessage::Unanswered { request } => {
                 if let Some((call, _)) = self.close_request(process, request) {
                     self.unanswerable(process, call);
                 }
             }
-            Message::Recall(requests) => self.recalled(process, from, requests),
-            Message::Unserved(requests) => requests.into_iter().for_each(|request| self.lose_request(process, request)),
-            Message::HandIn { request, user, call, value } => {
-                let taken = self.accept_handed_in(process, user, call, value);
-                self.publish(process, Some(from), Message::HandedIn { request, taken }, None);
+            PeerMessage::Recall(requests) => self.recalled(process, from, requests),
+            PeerMessage::Unserved(requests) => {
+                requests.into_iter().for_each(|request| self.lose_request(process, request))
             }
-            Message::HandedIn { request, taken } => {
+            PeerMessage::HandIn { request, user, call, value } => {
+                let taken = self.accept_handed_in(process, user, call, value);
+                self.publish(process, Some(from), PeerMessage::HandedIn { request, taken }, None);
+            }
+            PeerMessage::HandedIn { request, taken } => {
                 let outcome = if taken { HandInOutcome::Taken } else { HandInOutcome::Unknown };
                 self.close_hand_in(process, request, outcome);
             }

@@ -3,32 +3,32 @@
 use pointwork_core::BookCommand;
 use pointwork_core::decision::{Departure, Traits};
 
-use super::state::World;
+use super::state::CallWorld;
 use crate::calls::display::process_name;
-use crate::calls::events::{Message, Process};
+use crate::calls::events::{PeerMessage, Process};
 use crate::calls::liveness::PeerNews;
 use crate::trace::trace;
 
 /// How large a part of a snapshot is: so small that most have several.
 const PART_BYTES: usize = 120;
 
-impl World<'_> {
+impl CallWorld<'_> {
     /// A peer's note.
-    pub(super) fn noted(&mut self, process: Process, from: Process, note: Message) {
+    pub(super) fn noted(&mut self, process: Process, from: Process, note: PeerMessage) {
         let now = self.catch_up(process);
         let replica = &mut self.replicas[process];
         match note {
-            Message::Change(change) => replica.book.handle_change(&from, (*change).clone(), now),
-            Message::Part(part) => replica.book.handle_snapshot_part(&from, (*part).clone(), now),
-            Message::AskSnapshot => self.send_snapshot(process, from),
-            Message::Resumed(resumed) => self.resumed(process, &resumed),
-            Message::ShuttingDown => {
+            PeerMessage::Change(change) => replica.book.handle_change(&from, (*change).clone(), now),
+            PeerMessage::Part(part) => replica.book.handle_snapshot_part(&from, (*part).clone(), now),
+            PeerMessage::AskSnapshot => self.send_snapshot(process, from),
+            PeerMessage::Resumed(resumed) => self.resumed(process, &resumed),
+            PeerMessage::ShuttingDown => {
                 if let Some(number) = replica.book.replica(&from) {
                     self.drain_replica(process, number, true);
                 }
-                self.publish(process, Some(from), Message::Noted, None);
+                self.publish(process, Some(from), PeerMessage::Noted, None);
             }
-            Message::Noted => {
+            PeerMessage::Noted => {
                 if let Some(shutdown) = &mut replica.shutdown {
                     shutdown.noted.push(from);
                 }
@@ -88,7 +88,7 @@ impl World<'_> {
         while let Some(command) = self.replicas[process].book.next_command() {
             if let BookCommand::AskSnapshot { peer } = command {
                 self.faults.count("snapshot asked for");
-                self.publish(process, Some(peer), Message::AskSnapshot, None);
+                self.publish(process, Some(peer), PeerMessage::AskSnapshot, None);
             } else {
                 self.apply_book_command(process, command);
             }
@@ -134,11 +134,11 @@ impl World<'_> {
         let replica = &self.replicas[process];
         let now = replica.clock.at(self.now);
         for part in replica.roster.snapshot(now).into_parts(PART_BYTES) {
-            self.publish(process, Some(peer), Message::Part(part.into()), None);
+            self.publish(process, Some(peer), PeerMessage::Part(part.into()), None);
         }
         // One that came too late to hear it.
         if self.replicas[process].shutdown.is_some() {
-            self.publish(process, Some(peer), Message::ShuttingDown, None);
+            self.publish(process, Some(peer), PeerMessage::ShuttingDown, None);
         }
     }
 }

@@ -6,11 +6,11 @@ use std::time::Duration;
 use pointwork_core::decision::Departure;
 use pointwork_core::{CallId, SocketId};
 
-use super::state::World;
+use super::state::CallWorld;
 use crate::calls::display::process_name;
 use crate::calls::events::{
-    CallRef, Connection, DaemonResult, Event, HandInOutcome, Message, Process, Request, Resumed, ServerPacket,
-    connection, socket,
+    CallEvent, CallRef, Connection, DaemonResult, HandInOutcome, PeerMessage, PeerRequest, Process, Resumed,
+    ServerPacket, connection, socket,
 };
 use crate::calls::replica::{OpenHandIn, OpenRequest, Origin};
 use crate::trace::trace;
@@ -18,7 +18,7 @@ use crate::trace::trace;
 /// How long a process waits for the answer to a hand-in.
 const HAND_IN_MAX: Duration = Duration::from_secs(5);
 
-impl World<'_> {
+impl CallWorld<'_> {
     /// Sends a request to a socket of another process; `false` if nobody knows whose it is.
     pub(super) fn send_there(
         &mut self,
@@ -33,24 +33,24 @@ impl World<'_> {
         let request = replica.next_request();
         replica.requests.push(OpenRequest { request, peer, call, target });
         let token = replica.calls[call.0 as usize - 1];
-        let message = Message::Request(Box::new(Request { request, target, token, call: called, left }));
+        let message = PeerMessage::Request(Box::new(PeerRequest { request, target, token, call: called, left }));
         self.publish(process, Some(peer), message, Some(request));
         true
     }
 
     /// A peer sends a request for a socket of this process.
-    pub(super) fn serve_peer(&mut self, process: Process, peer: Process, request: Request) {
-        let Request { request, target, token, call, left } = request;
+    pub(super) fn serve_peer(&mut self, process: Process, peer: Process, request: PeerRequest) {
+        let PeerRequest { request, target, token, call, left } = request;
         let line = connection(target);
         if !self.connections[line].is_accepted {
-            return self.publish(process, Some(peer), Message::Absent { request }, None);
+            return self.publish(process, Some(peer), PeerMessage::Absent { request }, None);
         }
         if self.send_here(process, line, token, call, Origin::Peer { process: peer, request }) {
             let clock = &self.replicas[process].clock;
             let at = clock.when(clock.at(self.now) + left);
-            self.agenda.enter(at, Event::AckOver { process, peer, request });
+            self.agenda.enter(at, CallEvent::AckOver { process, peer, request });
         } else {
-            self.publish(process, Some(peer), Message::Unanswered { request }, None);
+            self.publish(process, Some(peer), PeerMessage::Unanswered { request }, None);
         }
     }
 
@@ -62,7 +62,7 @@ impl World<'_> {
             |origin| matches!(origin, Origin::Peer { process, request: its } if process == peer && its == request);
         awaited.retain(|awaited| !its(awaited.origin));
         if awaited.len() < before {
-            self.publish(process, Some(peer), Message::Unanswered { request }, None);
+            self.publish(process, Some(peer), PeerMessage::Unanswered { request }, None);
         }
     }
 
@@ -137,7 +137,7 @@ impl World<'_> {
         let open = self.replicas[process].requests.iter().filter(|open| open.peer == peer);
         let requests: Vec<u32> = open.map(|open| open.request).collect();
         if !requests.is_empty() {
-            self.publish(process, Some(peer), Message::Recall(requests), None);
+            self.publish(process, Some(peer), PeerMessage::Recall(requests), None);
         }
     }
 
@@ -150,7 +150,7 @@ impl World<'_> {
             awaited.iter().any(|awaited| its(awaited.origin))
         };
         requests.retain(|request| !is_served(*request));
-        self.publish(process, Some(peer), Message::Unserved(requests), None);
+        self.publish(process, Some(peer), PeerMessage::Unserved(requests), None);
     }
 
     /// A daemon is back, at this process or another one, and goes on with what it has.
@@ -169,7 +169,7 @@ impl World<'_> {
         if line.process == process && line.is_accepted && is_same_user {
             // Nobody is there any more.
             self.connections[*old].is_cut = true;
-            self.agenda.enter(self.now, Event::ServerNotices { connection: *old });
+            self.agenda.enter(self.now, CallEvent::ServerNotices { connection: *old });
         }
     }
 
@@ -187,8 +187,8 @@ impl World<'_> {
         }
         let request = self.replicas[process].next_request();
         self.replicas[process].hand_ins.push(OpenHandIn { request, connection, call });
-        self.agenda.enter(self.now + HAND_IN_MAX, Event::HandInOver { process, request });
-        let message = Message::HandIn { request, user, call: call.call, value };
+        self.agenda.enter(self.now + HAND_IN_MAX, CallEvent::HandInOver { process, request });
+        let message = PeerMessage::HandIn { request, user, call: call.call, value };
         self.publish(process, Some(call.process), message, Some(request));
     }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use pointwork_core::{Roster, Time};
 
-use super::state::World;
-use crate::calls::events::{Event, Process};
+use super::state::CallWorld;
+use crate::calls::events::{CallEvent, Process};
 use crate::calls::replica::ProcessState;
 use crate::time::WorldTime;
 use crate::trace::trace;
@@ -15,7 +15,7 @@ const HEALING: Duration = Duration::from_secs(15);
 /// How long nobody comes or goes before everybody must know everything: what is under way arrives meanwhile.
 const QUIET: Duration = Duration::from_secs(1);
 
-impl World<'_> {
+impl CallWorld<'_> {
     /// Runs the whole schedule, or until an invariant does not hold.
     pub(crate) fn run(&mut self) {
         while self.steps < self.steps_max && self.next_event(None) {}
@@ -37,8 +37,8 @@ impl World<'_> {
         self.audit.broken.is_none()
     }
 
-    pub(super) fn dispatch(&mut self, event: Event) {
-        if self.is_quiet && matches!(event, Event::Connect(_) | Event::ServerNotices { .. }) {
+    pub(super) fn dispatch(&mut self, event: CallEvent) {
+        if self.is_quiet && matches!(event, CallEvent::Connect(_) | CallEvent::ServerNotices { .. }) {
             return self.agenda.enter(self.now + Duration::from_secs(1), event);
         }
         if let Some(process) = self.process_of(&event) {
@@ -49,47 +49,49 @@ impl World<'_> {
             }
         }
         match event {
-            Event::Step => match self.scenario {
+            CallEvent::Step => match self.scenario {
                 Some(scenario) => self.scenario_step(scenario),
                 None => self.random_step(),
             },
-            Event::Tick(process) => self.tick(process),
-            Event::Look(process) => self.look(process),
-            Event::Timer(process) => self.alarm(process),
-            Event::Verdict { process, call, ask, verdict } => self.late_answer(process, call, ask, verdict),
-            Event::Arrive { to, from, epoch, message } => self.arrive(to, from, epoch, message),
-            Event::Interrupted(process) => self.interrupted(process),
-            Event::Attached { process, breaks } => self.attached(process, breaks),
-            Event::SendFailed { process, request } => self.send_failed(process, request),
-            Event::AckOver { process, peer, request } => self.ack_over(process, peer, request),
-            Event::HandInOver { process, request } => self.hand_in_over(process, request),
-            Event::Unsubscribed(process) => self.unsubscribe(process),
-            Event::RedisUp => self.redis.is_up = true,
-            Event::Resume(process) => self.resume(process),
-            Event::Start => self.start(),
-            Event::PaceEnds(process) => self.replicas[process].clock.pace(self.now, 100),
-            Event::ShutdownCheck(process) => self.check_shutdown(process),
-            Event::ClientPacket { connection, packet } => self.handle_client_packet(connection, packet),
-            Event::ServerPacket { connection, packet } => self.handle_server_packet(connection, packet),
-            Event::ServerNotices { connection } => self.server_notices(connection),
-            Event::ClientNotices { connection } => self.client_notices(connection),
-            Event::Connect(client) => self.connect(client),
-            Event::Finish { client, token } => self.finish(client, token),
-            Event::HandInAgain { client, call } => self.hand_in_again(client, call),
+            CallEvent::Tick(process) => self.tick(process),
+            CallEvent::Look(process) => self.look(process),
+            CallEvent::Timer(process) => self.alarm(process),
+            CallEvent::Verdict { process, call, ask, verdict } => self.late_answer(process, call, ask, verdict),
+            CallEvent::Arrive { to, from, epoch, message } => self.arrive(to, from, epoch, message),
+            CallEvent::Interrupted(process) => self.interrupted(process),
+            CallEvent::Attached { process, breaks } => self.attached(process, breaks),
+            CallEvent::SendFailed { process, request } => self.send_failed(process, request),
+            CallEvent::AckOver { process, peer, request } => self.ack_over(process, peer, request),
+            CallEvent::HandInOver { process, request } => self.hand_in_over(process, request),
+            CallEvent::Unsubscribed(process) => self.unsubscribe(process),
+            CallEvent::RedisUp => self.redis.is_up = true,
+            CallEvent::Resume(process) => self.resume(process),
+            CallEvent::Start => self.start(),
+            CallEvent::PaceEnds(process) => self.replicas[process].clock.pace(self.now, 100),
+            CallEvent::ShutdownCheck(process) => self.check_shutdown(process),
+            CallEvent::ClientPacket { connection, packet } => self.handle_client_packet(connection, packet),
+            CallEvent::ServerPacket { connection, packet } => self.handle_server_packet(connection, packet),
+            CallEvent::ServerNotices { connection } => self.server_notices(connection),
+            CallEvent::ClientNotices { connection } => self.client_notices(connection),
+            CallEvent::Connect(client) => self.connect(client),
+            CallEvent::Finish { client, token } => self.finish(client, token),
+            CallEvent::HandInAgain { client, call } => self.hand_in_again(client, call),
         }
     }
 
     /// The process that must run for an event to happen. What happens to one that is stopped waits for it; what happens to
     /// one that has ended does not happen.
-    fn process_of(&self, event: &Event) -> Option<Process> {
+    fn process_of(&self, event: &CallEvent) -> Option<Process> {
         match event {
-            Event::Tick(process) | Event::Look(process) | Event::Timer(process) => Some(*process),
-            Event::Interrupted(process) | Event::PaceEnds(process) | Event::ShutdownCheck(process) => Some(*process),
-            Event::Verdict { process, .. } | Event::Attached { process, .. } => Some(*process),
-            Event::SendFailed { process, .. } | Event::HandInOver { process, .. } => Some(*process),
-            Event::AckOver { process, .. } => Some(*process),
-            Event::Arrive { to, .. } => Some(*to),
-            Event::ClientPacket { connection, .. } | Event::ServerNotices { connection } => {
+            CallEvent::Tick(process) | CallEvent::Look(process) | CallEvent::Timer(process) => Some(*process),
+            CallEvent::Interrupted(process) | CallEvent::PaceEnds(process) | CallEvent::ShutdownCheck(process) => {
+                Some(*process)
+            }
+            CallEvent::Verdict { process, .. } | CallEvent::Attached { process, .. } => Some(*process),
+            CallEvent::SendFailed { process, .. } | CallEvent::HandInOver { process, .. } => Some(*process),
+            CallEvent::AckOver { process, .. } => Some(*process),
+            CallEvent::Arrive { to, .. } => Some(*to),
+            CallEvent::ClientPacket { connection, .. } | CallEvent::ServerNotices { connection } => {
                 Some(self.connections[*connection].process)
             }
             _ => None,
@@ -127,7 +129,7 @@ impl World<'_> {
         let at = replica.clock.when(at).max(self.now) + late;
         if replica.alarm.is_none_or(|alarm| at < alarm) {
             replica.alarm = Some(at);
-            self.agenda.enter(at, Event::Timer(process));
+            self.agenda.enter(at, CallEvent::Timer(process));
         }
     }
 
@@ -175,9 +177,9 @@ impl World<'_> {
                 // Whoever vanished is seen to be gone.
                 self.unsubscribe(process);
             } else if !replica.link.hears {
-                self.agenda.enter(now, Event::Attached { process, breaks });
+                self.agenda.enter(now, CallEvent::Attached { process, breaks });
             }
-            self.agenda.enter(now, Event::Timer(process));
+            self.agenda.enter(now, CallEvent::Timer(process));
         }
     }
 

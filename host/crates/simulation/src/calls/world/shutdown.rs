@@ -4,24 +4,24 @@ use std::time::Duration;
 
 use pointwork_core::decision::Departure;
 
-use super::state::World;
+use super::state::CallWorld;
 use crate::calls::display::process_name;
-use crate::calls::events::{Connection, Event, Message, Process, ServerPacket, socket};
+use crate::calls::events::{CallEvent, Connection, PeerMessage, Process, ServerPacket, socket};
 use crate::calls::replica::{Origin, ProcessState, Shutdown};
 use crate::trace::trace;
 
 /// Between two looks whether all calls have ended.
 const LOOK: Duration = Duration::from_millis(40);
 
-impl World<'_> {
+impl CallWorld<'_> {
     /// A process begins to shut down: its daemons take no more calls.
     pub(super) fn shut_down(&mut self, process: Process) {
         trace!(self, process_name(process), "shuts down");
         let until = self.now + self.chance.span(200, 6_000);
         self.replicas[process].shutdown = Some(Shutdown { until, noted: Vec::new() });
-        self.publish(process, None, Message::ShuttingDown, None);
+        self.publish(process, None, PeerMessage::ShuttingDown, None);
         self.drain_replica(process, 0, true);
-        self.agenda.enter(self.now + LOOK, Event::ShutdownCheck(process));
+        self.agenda.enter(self.now + LOOK, CallEvent::ShutdownCheck(process));
     }
 
     /// Leaves when nothing is in flight to its daemons and every peer knows, or when its time is over.
@@ -34,14 +34,14 @@ impl World<'_> {
         let is_known = replica.liveness.present().all(|peer| shutdown.noted.contains(&peer));
         let is_quiet = here + from_others == 0 && is_known;
         if !is_quiet && self.now < shutdown.until {
-            return self.agenda.enter(self.now + LOOK, Event::ShutdownCheck(process));
+            return self.agenda.enter(self.now + LOOK, CallEvent::ShutdownCheck(process));
         }
         self.faults.count(if is_quiet { "drained" } else { "drained by force" });
         for connection in own {
             self.send_down(connection, ServerPacket::Closed);
             self.close(connection, Departure::Drained);
         }
-        self.publish(process, None, Message::Farewell, None);
+        self.publish(process, None, PeerMessage::Farewell, None);
         self.end(process);
         self.unsubscribe(process);
     }
@@ -59,7 +59,7 @@ impl World<'_> {
             if self.connections[connection].process == process && self.clients[client].connection == Some(connection) {
                 self.connections[connection].is_cut = true;
                 let noticed = if is_seen { self.chance.span(0, 50) } else { self.chance.span(1_000, 20_000) };
-                self.agenda.enter(self.now + noticed, Event::ClientNotices { connection });
+                self.agenda.enter(self.now + noticed, CallEvent::ClientNotices { connection });
             }
         }
         self.end(process);
@@ -67,7 +67,7 @@ impl World<'_> {
             self.unsubscribe(process);
         } else {
             let seen = self.now + self.chance.span(2_000, 20_000);
-            self.agenda.enter(seen, Event::Unsubscribed(process));
+            self.agenda.enter(seen, CallEvent::Unsubscribed(process));
         }
     }
 
@@ -78,7 +78,7 @@ impl World<'_> {
         (replica.link.hears, replica.link.speaks) = (false, false);
         self.audit.process_ended(process);
         let next = self.now + self.chance.weighted(&[(3, 100, 900), (1, 900, 8_000)]);
-        self.agenda.enter(next, Event::Start);
+        self.agenda.enter(next, CallEvent::Start);
     }
 
     /// The connections that a process has accepted.

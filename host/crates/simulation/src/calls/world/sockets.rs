@@ -3,18 +3,18 @@
 use pointwork_core::Numbered;
 use pointwork_core::decision::{Departure, Traits};
 
-use super::state::World;
-use crate::calls::audit::Auditor;
+use super::state::CallWorld;
+use crate::calls::audit::CallAuditor;
 use crate::calls::display::process_name;
 use crate::calls::events::{
-    CallRef, CallToken, ClientPacket, Connection, DaemonResult, Event, Message, Process, ServerPacket, socket,
+    CallEvent, CallRef, CallToken, ClientPacket, Connection, DaemonResult, PeerMessage, Process, ServerPacket, socket,
 };
 use crate::calls::replica::{AwaitedAck, Origin};
 use crate::calls::rooms::Room;
 use crate::draws::Drawn;
 use crate::trace::trace;
 
-impl World<'_> {
+impl CallWorld<'_> {
     /// A client's packet arrives.
     pub(super) fn handle_client_packet(&mut self, connection: Connection, packet: ClientPacket) {
         let line = &self.connections[connection];
@@ -34,7 +34,7 @@ impl World<'_> {
             ClientPacket::Hello => self.accept(process, connection),
             ClientPacket::Resumed(resumed) => {
                 // Before whatever the daemon registers next.
-                self.publish(process, None, Message::Resumed(resumed.clone()), None);
+                self.publish(process, None, PeerMessage::Resumed(resumed.clone()), None);
                 self.resumed(process, &resumed);
             }
             ClientPacket::Register(room) => self.register(process, connection, room),
@@ -103,7 +103,7 @@ impl World<'_> {
                 let count = replica.calls.len() as u64;
                 self.calls[token].taken_on = Some((process, call));
                 self.calls[token].arrives(self.now);
-                self.audit.call_taken(process, Auditor::record(token, socket(connection), room, timeout), now);
+                self.audit.call_taken(process, CallAuditor::record(token, socket(connection), room, timeout), now);
                 self.audit.demand(call.0 == count, "one-answer", || format!("{call:?} is the {count}th call"));
                 trace!(self, process_name(process), "  #{token} is call {}", call.0);
             }
@@ -124,7 +124,7 @@ impl World<'_> {
         match awaited.remove(place).origin {
             Origin::Here(call) => self.answered(process, call, given),
             Origin::Peer { process: peer, request } => {
-                self.publish(process, Some(peer), Message::Reply { request, given }, None);
+                self.publish(process, Some(peer), PeerMessage::Reply { request, given }, None);
             }
         }
     }
@@ -185,7 +185,7 @@ impl World<'_> {
             match origin {
                 Origin::Here(call) => self.unanswerable(process, call),
                 Origin::Peer { process: peer, request } => {
-                    self.publish(process, Some(peer), Message::Unanswered { request }, None);
+                    self.publish(process, Some(peer), PeerMessage::Unanswered { request }, None);
                 }
             }
         }
@@ -196,14 +196,14 @@ impl World<'_> {
         self.connections[connection].is_cut = true;
         self.chance.name(Drawn::Cut, connection as u64, 0);
         let at = self.now + self.chance.weighted(server);
-        self.agenda.enter(at, Event::ServerNotices { connection });
+        self.agenda.enter(at, CallEvent::ServerNotices { connection });
         let at = self.now + self.chance.weighted(client);
-        self.agenda.enter(at, Event::ClientNotices { connection });
+        self.agenda.enter(at, CallEvent::ClientNotices { connection });
     }
 
     fn announce(&mut self, process: Process, change: Option<Numbered>) {
         if let Some(change) = change {
-            self.publish(process, None, Message::Change(change.into()), None);
+            self.publish(process, None, PeerMessage::Change(change.into()), None);
         }
     }
 }

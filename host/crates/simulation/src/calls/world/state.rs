@@ -1,13 +1,13 @@
 //! The world of one schedule: what there is in it, and how it begins.
 
 use crate::agenda::Agenda;
-use crate::calls::audit::Auditor;
-use crate::calls::client::{Client, ClientConnection};
+use crate::calls::audit::CallAuditor;
+use crate::calls::client::{ClientConnection, SimulatedClient};
 use crate::calls::display::process_name;
-use crate::calls::events::{CallToken, ClientId, Event};
+use crate::calls::events::{CallEvent, CallToken, ClientId};
 use crate::calls::machine::Flaw;
 use crate::calls::outcomes::MeasuredCall;
-use crate::calls::replica::{PROCESSES_MAX, Replica};
+use crate::calls::replica::{CallReplica, PROCESSES_MAX};
 use crate::calls::rooms::RoomNames;
 use crate::calls::rules::Rules;
 use crate::chance::Chance;
@@ -18,7 +18,7 @@ use crate::time::WorldTime;
 use crate::trace::{Trace, trace};
 
 /// Everything there is.
-pub(crate) struct World<'a> {
+pub(crate) struct CallWorld<'a> {
     pub(super) rules: &'a dyn Rules,
     /// What it is like; without one everything there is goes wrong.
     pub(super) scenario: Option<&'a RpcScenario>,
@@ -26,9 +26,9 @@ pub(crate) struct World<'a> {
     pub(super) flaw: Option<Flaw>,
     pub(super) chance: Chance,
     pub(super) now: WorldTime,
-    pub(super) agenda: Agenda<WorldTime, Event>,
-    pub(super) replicas: Vec<Replica>,
-    pub(super) clients: Vec<Client>,
+    pub(super) agenda: Agenda<WorldTime, CallEvent>,
+    pub(super) replicas: Vec<CallReplica>,
+    pub(super) clients: Vec<SimulatedClient>,
     /// Every connection there ever was.
     pub(super) connections: Vec<ClientConnection>,
     /// Every call there ever was.
@@ -37,7 +37,7 @@ pub(crate) struct World<'a> {
     pub(super) given_up: Vec<CallToken>,
     pub(super) names: RoomNames,
     pub(super) redis: Redis,
-    pub(crate) audit: Auditor,
+    pub(crate) audit: CallAuditor,
     pub(crate) trace: Trace<'a>,
     /// What went wrong how often.
     pub(crate) faults: Counts,
@@ -60,7 +60,7 @@ pub(super) struct Redis {
     pub(super) epoch: u32,
 }
 
-impl<'a> World<'a> {
+impl<'a> CallWorld<'a> {
     pub(crate) fn new(
         (seed, steps_max): (u64, u32),
         flaw: Option<Flaw>,
@@ -68,7 +68,7 @@ impl<'a> World<'a> {
         rules: &'a dyn Rules,
         trace: Trace<'a>,
     ) -> Self {
-        let mut world = World {
+        let mut world = CallWorld {
             rules,
             scenario,
             draws: Draws::new(seed),
@@ -83,7 +83,7 @@ impl<'a> World<'a> {
             given_up: Vec::new(),
             names: RoomNames::new(),
             redis: Redis { is_up: true, epoch: 0 },
-            audit: Auditor::new(rules.resume_ms(), rules.trusts_silence()),
+            audit: CallAuditor::new(rules.resume_ms(), rules.trusts_silence()),
             trace,
             faults: Counts::default(),
             steps: 0,
@@ -105,7 +105,7 @@ impl<'a> World<'a> {
         }
         world.chance.name(Drawn::World, 1, 0);
         let first = world.now + world.chance.span(50, 1_000);
-        world.agenda.enter(first, Event::Step);
+        world.agenda.enter(first, CallEvent::Step);
         world
     }
 
@@ -115,13 +115,13 @@ impl<'a> World<'a> {
             return;
         }
         let started = self.replicas.len();
-        self.replicas.push(Replica::new(self.flaw, self.now));
+        self.replicas.push(CallReplica::new(self.flaw, self.now));
         self.audit.process_started();
         trace!(self, process_name(started), "starts");
         let ready = self.now + self.chance.span(5, 50);
-        self.agenda.enter(ready, Event::Attached { process: started, breaks: 0 });
+        self.agenda.enter(ready, CallEvent::Attached { process: started, breaks: 0 });
         let tick = self.now + self.chance.span(50, 300);
-        self.agenda.enter(tick, Event::Tick(started));
+        self.agenda.enter(tick, CallEvent::Tick(started));
         let now = self.catch_up(started);
         self.audit.link_changed(started, false);
         self.replicas[started].machine.at(now).handle_link(false, now);
@@ -139,7 +139,7 @@ impl<'a> World<'a> {
         self.chance.name(Drawn::World, 3, self.clients.len() as u64);
         let is_resumable = is_daemon && self.may_resume();
         let is_resuming = is_resumable && !self.chance.once_in(3);
-        self.clients.push(Client { user, is_resumable, is_resuming, rooms, ..Client::default() });
+        self.clients.push(SimulatedClient { user, is_resumable, is_resuming, rooms, ..SimulatedClient::default() });
         self.connect_after(self.clients.len() - 1, &[(1, 0, 400)]);
     }
 
@@ -148,7 +148,7 @@ impl<'a> World<'a> {
         if !std::mem::replace(&mut self.clients[client].is_connecting, true) {
             self.chance.name(Drawn::Return, client as u64, self.clients[client].connections);
             let at = self.now + self.chance.weighted(spans);
-            self.agenda.enter(at, Event::Connect(client));
+            self.agenda.enter(at, CallEvent::Connect(client));
         }
     }
 }

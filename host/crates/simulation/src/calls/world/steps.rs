@@ -5,9 +5,9 @@ use std::time::Duration;
 use pointwork_core::{AskId, CallId};
 
 use super::faults::Fault;
-use super::state::World;
+use super::state::CallWorld;
 use crate::calls::display::client_name;
-use crate::calls::events::{CallRef, CallToken, ClientId, ClientPacket, Connection, Event, Process, Resumed};
+use crate::calls::events::{CallEvent, CallRef, CallToken, ClientId, ClientPacket, Connection, Process, Resumed};
 use crate::calls::rooms::{METHODS, Room};
 use crate::calls::rules::RuleMoment;
 use crate::chance::Chance;
@@ -20,7 +20,7 @@ const CLIENTS_MAX: usize = 24;
 /// The wall clock when the world began, in milliseconds since 1970.
 const BEGAN_MS: u64 = 1_800_000_000_000;
 
-impl World<'_> {
+impl CallWorld<'_> {
     /// One step, and the next one after a while.
     pub(super) fn random_step(&mut self) {
         if self.is_healed {
@@ -48,7 +48,7 @@ impl World<'_> {
         }
         let spans = [(24, 0, 0), (26, 0, 5), (20, 5, 50), (22, 50, 400), (7, 400, 3_000), (1, 3_000, 14_000)];
         let next = self.now + self.chance.weighted(&spans);
-        self.agenda.enter(next, Event::Step);
+        self.agenda.enter(next, CallEvent::Step);
     }
 
     pub(super) fn call_something(&mut self) {
@@ -192,7 +192,7 @@ impl World<'_> {
         self.steps += 1;
         self.chance.name(Drawn::Step, 0, nth);
         let next = self.now + Duration::from_millis(self.chance.number(scenario.pause_ms));
-        self.agenda.enter(next, Event::Step);
+        self.agenda.enter(next, CallEvent::Step);
         if self.chance.percent(scenario.faults.percent) {
             self.scenario_fault(scenario, nth);
         } else {
@@ -250,7 +250,7 @@ impl World<'_> {
         let daemon = &mut self.clients[client];
         let begins = if scenario.one_at_a_time { daemon.busy_until.max(self.now) } else { self.now };
         daemon.busy_until = begins + work;
-        self.agenda.enter(begins + work, Event::Finish { client, token });
+        self.agenda.enter(begins + work, CallEvent::Finish { client, token });
     }
 
     /// The next packet of a connection.

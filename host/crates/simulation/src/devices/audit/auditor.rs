@@ -18,7 +18,7 @@ const TROUBLE_US: u64 = 20 * SECOND;
 pub(super) const HISTORY_MAX: usize = 16;
 
 #[derive(Default)]
-pub(crate) struct Auditor {
+pub(crate) struct DeviceAuditor {
     pub(super) now_us: u64,
     /// When the step before was over.
     pub(super) last_step_us: u64,
@@ -74,13 +74,13 @@ pub(crate) struct Believed {
     pub(crate) holder: LocalHolder,
 }
 
-impl Auditor {
-    pub(crate) fn new(settings: &DeviceSettings, is_counting: bool) -> Auditor {
-        Auditor {
+impl DeviceAuditor {
+    pub(crate) fn new(settings: &DeviceSettings, is_counting: bool) -> DeviceAuditor {
+        DeviceAuditor {
             heartbeat_timeout_us: u64::from(settings.heartbeat_timeout_ms) * MS,
             offline_debounce_us: u64::from(settings.offline_debounce_ms) * MS,
             counts: is_counting.then(Counts::default),
-            ..Auditor::default()
+            ..DeviceAuditor::default()
         }
     }
 

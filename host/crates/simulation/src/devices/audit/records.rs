@@ -6,13 +6,13 @@ use pointwork_core::SocketId;
 use pointwork_core::decision::Happening;
 use pointwork_core::device::{Record, Status};
 
-use super::auditor::{Auditor, Believed, HISTORY_MAX};
+use super::auditor::{Believed, DeviceAuditor, HISTORY_MAX};
 use crate::time::{MS, SECOND};
 
 /// For how long it is remembered that a socket was in place.
 const REMEMBERED_US: u64 = 60 * SECOND;
 
-impl Auditor {
+impl DeviceAuditor {
     /// The store takes a record. `believed` are the sockets that replicas take for holders of the device, `silence_us` is the
     /// longest time in which the new holder gave no heartbeat, if that is a socket that is there.
     pub(crate) fn check_written(

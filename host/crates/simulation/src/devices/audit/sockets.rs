@@ -8,9 +8,9 @@ use pointwork_core::device::{
     AuthError, CloseReason, DeviceCommand, Outcome, Reason, Record, SessionEvent, Status, ThrottleReason,
 };
 
-use super::auditor::{Auditor, HISTORY_MAX, SocketRecord};
+use super::auditor::{DeviceAuditor, HISTORY_MAX, SocketRecord};
 
-impl Auditor {
+impl DeviceAuditor {
     /// A `device:register` arrives.
     pub(crate) fn registers(&mut self, socket: SocketId, is_pairing: bool) {
         let now_us = self.now_us;

@@ -14,7 +14,7 @@ const BLUR_MS: u64 = 1_100;
 
 /// What was counted of one exposure.
 #[derive(Debug, Default)]
-struct Counted {
+struct TrialCount {
     exposed_ms: u64,
     ends_ms: u64,
     refused: u32,
@@ -28,12 +28,12 @@ struct Counted {
     frozen: Option<Outcomes>,
 }
 
-impl Counted {
+impl TrialCount {
     fn written(&mut self, trial: &Trial, old: &Record, new: &Record, is_alive: bool, now_ms: u64) {
         if self.exposed_ms != trial.exposed_ms {
             let offline_since_ms = (old.status == Status::Offline).then_some(trial.exposed_ms);
             let (exposed_ms, ends_ms) = (trial.exposed_ms, trial.ends_ms());
-            *self = Counted { exposed_ms, ends_ms, offline_since_ms, ..Counted::default() };
+            *self = TrialCount { exposed_ms, ends_ms, offline_since_ms, ..TrialCount::default() };
         }
         let decided_ms = new.events.first().map_or(0, |event| event.at_ms);
         if decided_ms < self.ends_ms {
@@ -93,9 +93,9 @@ impl Counted {
 
 #[derive(Default)]
 pub(super) struct TrialCounts {
-    counted: BTreeMap<Arc<str>, Counted>,
+    counted: BTreeMap<Arc<str>, TrialCount>,
     /// Of the exposures that are only a guardrail's.
-    guarded: BTreeMap<Arc<str>, Counted>,
+    guarded: BTreeMap<Arc<str>, TrialCount>,
     /// For how long sockets of each device were half-open, in all.
     pub(super) half_open_ms: BTreeMap<Arc<str>, u64>,
 }

@@ -1,8 +1,8 @@
 //! What the clients of a scenario do: they open sockets in bursts, lose them, move, and answer to what they are told.
 
-use super::state::World;
-use crate::devices::events::{Event, SocketEnd};
-use crate::devices::sockets::Socket;
+use super::state::DeviceWorld;
+use crate::devices::events::{DeviceEvent, SocketEnd};
+use crate::devices::sockets::SimulatedSocket;
 use crate::draws::Drawn;
 use crate::scenario::{Span, When};
 use crate::time::MS;
@@ -15,7 +15,7 @@ const LATE_MS: Span = Span { min: 0, max: 50 };
 /// When a replica notices a broken connection that is not half-open, in milliseconds.
 const BROKEN_MS: Span = Span { min: 0, max: 2_000 };
 
-impl World<'_> {
+impl DeviceWorld<'_> {
     /// The next socket of a burst. A client without the bug closes its earlier ones.
     pub(super) fn open_next(&mut self, device: usize) {
         let Some(scenario) = self.conditions.scenario else { return };
@@ -44,18 +44,18 @@ impl World<'_> {
         let attempt = self.devices[device].connectors[connector].attempts;
         let name = ((device as u64) << 40) ^ ((connector as u64) << 20) ^ attempt;
         if self.running.is_empty() {
-            return self.after(NOBODY_US, Event::Reopen { device, connector });
+            return self.after(NOBODY_US, DeviceEvent::Reopen { device, connector });
         }
         let place = self.conditions.draws.below(self.running.len() as u64, Drawn::Replica, name, 0) as usize;
         self.devices[device].meter.opens(self.now_us);
-        let socket = self.add_socket(Socket::new(device, connector, self.running[place], name));
+        let socket = self.add_socket(SimulatedSocket::new(device, connector, self.running[place], name));
         let packet_us = self.packet_us(socket);
-        self.after(packet_us, Event::Arrive { socket });
+        self.after(packet_us, DeviceEvent::Arrive { socket });
     }
 
     /// A client hears that its socket has ended, and comes back or not.
-    pub(super) fn hears(&mut self, socket: usize, end: SocketEnd) {
-        let Socket { device, connector, name, .. } = self.sockets[socket];
+    pub(super) fn client_notices(&mut self, socket: usize, end: SocketEnd) {
+        let SimulatedSocket { device, connector, name, .. } = self.sockets[socket];
         if !std::mem::take(&mut self.sockets[socket].is_live) {
             return;
         }
@@ -72,12 +72,12 @@ impl World<'_> {
             }
             _ => draws.micros(clients.reopen_ms, Drawn::Reopen, name, 0),
         };
-        self.after(wait_us, Event::Reopen { device, connector });
+        self.after(wait_us, DeviceEvent::Reopen { device, connector });
     }
 
     /// A device's network breaks: all its sockets with it. The connection that it opened last comes back, or all of
     /// a client with the bug.
-    pub(super) fn drop_network(&mut self, device: usize, nth: u64) {
+    pub(super) fn break_network(&mut self, device: usize, nth: u64) {
         let Some(scenario) = self.conditions.scenario else { return };
         let (network, draws, whom) = (&scenario.network, self.conditions.draws, device as u64);
         let is_half_open = draws.percent(network.half_open_percent, Drawn::HalfOpen, whom, nth);
@@ -88,15 +88,15 @@ impl World<'_> {
         for socket in cut {
             let connector = self.sockets[socket].connector;
             if is_half_open {
-                self.fades(socket);
+                self.turn_half_open(socket);
             } else if std::mem::take(&mut self.sockets[socket].is_live) {
                 self.ended_at_client(socket);
-                self.after(notice_us, Event::Notices { socket, how: Departure::TransportLost });
+                self.after(notice_us, DeviceEvent::ReplicaNotices { socket, how: Departure::TransportLost });
             }
             if scenario.clients.duplicates_stay || connector == last {
                 let jitter_us = draws.micros(LATE_MS, Drawn::Jitter, whom, nth ^ (connector as u64) << 20);
                 let jitter_us = if connector == last { 0 } else { jitter_us };
-                self.after(away_us + jitter_us, Event::Reopen { device, connector });
+                self.after(away_us + jitter_us, DeviceEvent::Reopen { device, connector });
             } else {
                 self.devices[device].connectors[connector].is_over = true;
             }
@@ -118,7 +118,10 @@ impl World<'_> {
         for socket in old {
             let connector = self.sockets[socket].connector;
             self.devices[device].connectors[connector].is_over = true;
-            self.after(overlap_us, if lingers { Event::Fades { socket } } else { Event::ClientCloses { socket } });
+            self.after(
+                overlap_us,
+                if lingers { DeviceEvent::TurnsHalfOpen { socket } } else { DeviceEvent::ClientCloses { socket } },
+            );
         }
         let connector = self.add_connector(device);
         self.open(device, connector);

@@ -7,15 +7,15 @@ use pointwork_core::decision::Departure;
 use pointwork_core::device::{CloseReason, DeviceCommand, OpId, Proof, RegisterId};
 use pointwork_core::experiment::Exposure;
 
-use super::state::World;
+use super::state::DeviceWorld;
 use crate::devices::conditions::AnswerTime;
-use crate::devices::events::{Event, Operation, SocketEnd};
+use crate::devices::events::{DeviceEvent, DeviceOperation, SocketEnd};
 use crate::devices::flaw::DeviceFlaw;
 use crate::devices::rules::SettleQuestion;
 use crate::devices::sockets::{Credential, index, number};
 use crate::time::SECOND;
 
-impl World<'_> {
+impl DeviceWorld<'_> {
     /// Carries out everything that the running replicas want done.
     pub(super) fn run_commands(&mut self) {
         for place in 0..self.running.len() {
@@ -43,18 +43,18 @@ impl World<'_> {
             DeviceCommand::Read { device, op } => {
                 let op = self.operation(replica, &device, op);
                 let delay_us = self.conditions.store_us(op.device);
-                self.after(delay_us, Event::Read { op });
+                self.after(delay_us, DeviceEvent::Read { op });
             }
             DeviceCommand::Swap { device, op, expected, record } => {
                 let op = self.operation(replica, &device, op);
                 self.evict_too_early(op.device, &record);
                 let delay_us = self.conditions.store_us(op.device);
-                self.after(delay_us, Event::Swap { op, expected, record });
+                self.after(delay_us, DeviceEvent::Swap { op, expected, record });
             }
             DeviceCommand::AskOwner { device, op, replica: uid, socket } => {
                 let op = self.operation(replica, &device, op);
                 let (delay_us, is_lost) = self.send_to_peer(op.device);
-                self.after(delay_us, Event::AskOwner { op, uid, socket, is_lost });
+                self.after(delay_us, DeviceEvent::AskOwner { op, uid, socket, is_lost });
             }
             DeviceCommand::AskSettle { .. } => self.ask_rule(replica, command),
             DeviceCommand::Registered { socket, .. } => self.sockets[index(socket)].is_registered = true,
@@ -65,7 +65,7 @@ impl World<'_> {
                 let device = self.by_id[&device];
                 let (delay_us, is_lost) = self.send_to_peer(device);
                 if !is_lost {
-                    self.after(delay_us, Event::Evict { from: replica, device, epoch, uid, socket, after_ms });
+                    self.after(delay_us, DeviceEvent::Evict { from: replica, device, epoch, uid, socket, after_ms });
                 }
             }
             DeviceCommand::Status { device, status, epoch, .. } => {
@@ -76,16 +76,16 @@ impl World<'_> {
         }
     }
 
-    fn operation(&mut self, replica: usize, device: &Arc<str>, id: OpId) -> Operation {
+    fn operation(&mut self, replica: usize, device: &Arc<str>, id: OpId) -> DeviceOperation {
         let device = self.by_id[device];
         self.touch(device);
-        Operation { replica, device, id }
+        DeviceOperation { replica, device, id }
     }
 
     fn check_token(&mut self, replica: usize, socket: usize, register: RegisterId) {
         match self.conditions.answer_time() {
             AnswerTime::Now => self.proof(replica, socket, register),
-            AnswerTime::AfterUs(delay_us) => self.after(delay_us, Event::Proof { replica, socket, register }),
+            AnswerTime::AfterUs(delay_us) => self.after(delay_us, DeviceEvent::Proof { replica, socket, register }),
             AnswerTime::Never => {}
         }
     }
@@ -139,7 +139,7 @@ impl World<'_> {
             AnswerTime::Now => {
                 self.replicas[replica].machine.handle_verdict(&device, op.id, verdict, exposure, at);
             }
-            AnswerTime::AfterUs(delay_us) => self.after(delay_us, Event::Verdict { op, verdict, exposure }),
+            AnswerTime::AfterUs(delay_us) => self.after(delay_us, DeviceEvent::Verdict { op, verdict, exposure }),
             AnswerTime::Never => {}
         }
     }
@@ -159,9 +159,9 @@ impl World<'_> {
         }
         self.sockets[socket].wants = false;
         if let Some(delay_us) = self.conditions.close_us() {
-            self.after(delay_us, Event::Notices { socket, how: Departure::Evicted });
+            self.after(delay_us, DeviceEvent::ReplicaNotices { socket, how: Departure::Evicted });
             if why == CloseReason::Evicted && self.flaw == Some(DeviceFlaw::EvictedArmsOffline) {
-                self.after(delay_us + 5 * SECOND, Event::FalseOffline { device: self.sockets[socket].device });
+                self.after(delay_us + 5 * SECOND, DeviceEvent::FalseOffline { device: self.sockets[socket].device });
             }
             return;
         }

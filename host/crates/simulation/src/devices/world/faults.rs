@@ -2,19 +2,19 @@
 
 use pointwork_core::device::{Record, Status};
 
-use super::state::World;
-use crate::devices::events::{Event, SocketEnd};
+use super::state::DeviceWorld;
+use crate::devices::events::{DeviceEvent, SocketEnd};
 use crate::time::SECOND;
 
 /// How often records are looked for that name a dead replica, and how soon again.
 const SCANS: u32 = 4;
 const SCAN_EVERY_US: u64 = 6 * SECOND;
 
-impl World<'_> {
+impl DeviceWorld<'_> {
     /// From now on nothing goes wrong.
     pub(crate) fn heal(&mut self) {
         if self.is_store_away {
-            self.at(self.now_us, Event::StoreBack { is_empty: false });
+            self.at(self.now_us, DeviceEvent::StoreBack { is_empty: false });
         }
         for _ in 0..std::mem::take(&mut self.starting) {
             self.start();
@@ -34,9 +34,9 @@ impl World<'_> {
                 }
             }
             let (noticed_us, back_us) = self.conditions.death_us(replica, nth);
-            self.after(noticed_us, Event::DeadKnown { replica, scans_left: SCANS });
+            self.after(noticed_us, DeviceEvent::DeathNoticed { replica, scans_left: SCANS });
             self.starting += 1;
-            self.after(back_us, Event::Start);
+            self.after(back_us, DeviceEvent::Start);
         }
     }
 
@@ -48,7 +48,7 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn dead_known(&mut self, dead: usize, scans_left: u32) {
+    pub(super) fn death_noticed(&mut self, dead: usize, scans_left: u32) {
         self.replicas[dead].is_known_dead = true;
         let uid = self.replicas[dead].uid.clone();
         let names = |record: &Record| {
@@ -67,7 +67,7 @@ impl World<'_> {
             }
         }
         if scans_left > 0 {
-            self.after(SCAN_EVERY_US, Event::DeadKnown { replica: dead, scans_left: scans_left - 1 });
+            self.after(SCAN_EVERY_US, DeviceEvent::DeathNoticed { replica: dead, scans_left: scans_left - 1 });
         }
     }
 }

@@ -3,11 +3,11 @@
 use pointwork_core::SocketId;
 use pointwork_core::device::{CloseReason, DeviceCommand, OwnerAnswer, Record};
 
-use super::state::World;
-use crate::devices::events::{Event, Operation};
+use super::state::DeviceWorld;
+use crate::devices::events::{DeviceEvent, DeviceOperation};
 use crate::devices::flaw::DeviceFlaw;
 
-impl World<'_> {
+impl DeviceWorld<'_> {
     /// How long a message to another replica about a device takes, and whether it is lost.
     pub(super) fn send_to_peer(&mut self, device: usize) -> (u64, bool) {
         let delay_us = self.conditions.peer_us(device);
@@ -15,7 +15,7 @@ impl World<'_> {
     }
 
     /// A replica is asked about its socket.
-    pub(super) fn ask_owner(&mut self, op: Operation, uid: &str, socket: SocketId, is_lost: bool) {
+    pub(super) fn ask_owner(&mut self, op: DeviceOperation, uid: &str, socket: SocketId, is_lost: bool) {
         let answer = match self.replicas.iter().position(|replica| *replica.uid == *uid) {
             Some(asked) if self.replicas[asked].is_running && !is_lost => {
                 let now = self.moment(asked).now;
@@ -33,7 +33,7 @@ impl World<'_> {
             OwnerAnswer::Silent => "owner Silent",
         });
         let delay_us = self.conditions.owner_us(op.device, answer == OwnerAnswer::Silent);
-        self.after(delay_us, Event::OwnerSays { op, answer });
+        self.after(delay_us, DeviceEvent::OwnerAnswered { op, answer });
     }
 
     /// A replica is told to evict a socket, and confirms it.
@@ -53,7 +53,7 @@ impl World<'_> {
         if self.evict_here(uid, device, (epoch, socket), after_ms) {
             let (delay_us, is_lost) = self.send_to_peer(device);
             if !is_lost {
-                self.after(delay_us, Event::EvictConfirmed { replica: from, device, epoch });
+                self.after(delay_us, DeviceEvent::EvictConfirmed { replica: from, device, epoch });
             }
         }
     }

@@ -2,9 +2,9 @@
 
 use pointwork_core::decision::Departure;
 
-use super::state::World;
-use crate::devices::events::{Event, SocketEnd};
-use crate::devices::sockets::{Credential, Socket, number};
+use super::state::DeviceWorld;
+use crate::devices::events::{DeviceEvent, SocketEnd};
+use crate::devices::sockets::{Credential, SimulatedSocket, number};
 use crate::time::{MS, SECOND};
 
 /// How often an engine's ping is answered.
@@ -12,7 +12,7 @@ const PING_US: u64 = 15 * SECOND;
 /// How often a socket gives a heartbeat where no scenario says so.
 const RANDOM_BEAT_US: u64 = 4 * SECOND;
 
-impl World<'_> {
+impl DeviceWorld<'_> {
     /// One way of a packet of a socket.
     pub(super) fn packet_us(&mut self, socket: usize) -> u64 {
         let known = &mut self.sockets[socket];
@@ -21,7 +21,7 @@ impl World<'_> {
     }
 
     pub(super) fn arrive(&mut self, socket: usize) {
-        let Socket { device, replica, is_live, .. } = self.sockets[socket];
+        let SimulatedSocket { device, replica, is_live, .. } = self.sockets[socket];
         self.touch(device);
         if !is_live {
             return;
@@ -33,26 +33,26 @@ impl World<'_> {
         if !is_taken {
             let is_refused = self.replicas[replica].is_running && self.conditions.scenario.is_none();
             self.auditor.demand(!is_refused, "open-is-taken", || format!("{socket} cannot open"));
-            return self.hears(socket, SocketEnd::Lost);
+            return self.client_notices(socket, SocketEnd::Lost);
         }
         (self.sockets[socket].is_known, self.sockets[socket].last_heartbeat_us) = (true, self.now_us);
         if self.conditions.scenario.is_none() {
-            return self.after(RANDOM_BEAT_US, Event::Beat { socket });
+            return self.after(RANDOM_BEAT_US, DeviceEvent::Heartbeat { socket });
         }
         // It hears that it is connected, and registers.
         let there_and_back_us = self.packet_us(socket) + self.packet_us(socket);
-        self.after(there_and_back_us, Event::Register { socket });
+        self.after(there_and_back_us, DeviceEvent::Register { socket });
         let heartbeat_us = self.devices[device].heartbeat_us;
         if heartbeat_us > 0 {
-            self.after(heartbeat_us, Event::Beat { socket });
+            self.after(heartbeat_us, DeviceEvent::Heartbeat { socket });
         }
         if heartbeat_us == 0 || heartbeat_us > PING_US {
-            self.after(PING_US, Event::Ping { socket });
+            self.after(PING_US, DeviceEvent::Ping { socket });
         }
     }
 
     pub(super) fn register(&mut self, socket: usize) {
-        let Socket { device, replica, credential, .. } = self.sockets[socket];
+        let SimulatedSocket { device, replica, credential, .. } = self.sockets[socket];
         if self.sockets[socket].is_open() {
             self.sockets[socket].wants = true;
             self.touch(device);
@@ -68,13 +68,13 @@ impl World<'_> {
             let replica = self.sockets[socket].replica;
             let at = self.moment(replica);
             self.replicas[replica].machine.handle_packet(number(socket), at);
-            self.after(PING_US, Event::Ping { socket });
+            self.after(PING_US, DeviceEvent::Ping { socket });
         }
     }
 
     /// A packet, and a heartbeat if the socket is registered; at random, heartbeats come unasked, too.
-    pub(super) fn beat(&mut self, socket: usize) {
-        let Socket { device, replica, is_registered, is_silent, .. } = self.sockets[socket];
+    pub(super) fn give_heartbeat(&mut self, socket: usize) {
+        let SimulatedSocket { device, replica, is_registered, is_silent, .. } = self.sockets[socket];
         if !self.sockets[socket].is_open() {
             return;
         }
@@ -92,22 +92,22 @@ impl World<'_> {
         }
         if is_random && self.settings.evictions_max == 0 && (self.now_us / RANDOM_BEAT_US).is_multiple_of(4) {
             // What was evicted in vain finds it out by itself.
-            self.after(MS, Event::Register { socket });
+            self.after(MS, DeviceEvent::Register { socket });
         }
         let every_us = if is_random { RANDOM_BEAT_US } else { self.devices[device].heartbeat_us };
-        self.after(every_us, Event::Beat { socket });
+        self.after(every_us, DeviceEvent::Heartbeat { socket });
     }
 
     pub(super) fn client_closes(&mut self, socket: usize) {
         if std::mem::take(&mut self.sockets[socket].is_live) {
             self.ended_at_client(socket);
             let packet_us = self.packet_us(socket);
-            self.after(packet_us, Event::Notices { socket, how: Departure::Closed });
+            self.after(packet_us, DeviceEvent::ReplicaNotices { socket, how: Departure::Closed });
         }
     }
 
     /// A client's socket is of no use any more, and the replica does not know.
-    pub(super) fn fades(&mut self, socket: usize) {
+    pub(super) fn turn_half_open(&mut self, socket: usize) {
         let was_open = self.sockets[socket].is_open();
         if std::mem::take(&mut self.sockets[socket].is_live) {
             self.ended_at_client(socket);
@@ -115,12 +115,12 @@ impl World<'_> {
             if was_open {
                 self.auditor.count_half_open(&self.devices[self.sockets[socket].device].id, span_us);
             }
-            self.after(span_us, Event::Notices { socket, how: Departure::TransportLost });
+            self.after(span_us, DeviceEvent::ReplicaNotices { socket, how: Departure::TransportLost });
         }
     }
 
     pub(super) fn ended_at_client(&mut self, socket: usize) {
-        let Socket { device, connector, .. } = self.sockets[socket];
+        let SimulatedSocket { device, connector, .. } = self.sockets[socket];
         self.touch(device);
         self.devices[device].connectors[connector].socket.take_if(|its| *its == socket);
         self.forget(socket);
@@ -128,14 +128,14 @@ impl World<'_> {
 
     /// A socket that has ended on both sides is not looked at any more.
     fn forget(&mut self, socket: usize) {
-        let Socket { device, is_live, is_known, .. } = self.sockets[socket];
+        let SimulatedSocket { device, is_live, is_known, .. } = self.sockets[socket];
         if !is_live && !is_known {
             self.devices[device].sockets.retain(|its| *its != socket);
         }
     }
 
     /// A replica notices that a socket has ended.
-    pub(super) fn notices(&mut self, socket: usize, how: Departure) {
+    pub(super) fn replica_notices(&mut self, socket: usize, how: Departure) {
         let replica = self.sockets[socket].replica;
         if self.sockets[socket].is_known {
             self.sockets[socket].is_live = false;
@@ -153,7 +153,7 @@ impl World<'_> {
         self.forget(socket);
         if self.sockets[socket].is_live {
             let packet_us = self.packet_us(socket);
-            self.after(packet_us, Event::Hears { socket, end });
+            self.after(packet_us, DeviceEvent::ClientNotices { socket, end });
         }
     }
 }

@@ -8,13 +8,13 @@ use pointwork_core::device::{DeviceSettings, Moment, Record, Sessions};
 use pointwork_core::experiment::Experiment;
 
 use crate::agenda::Agenda;
-use crate::devices::audit::{Auditor, Believed};
+use crate::devices::audit::{Believed, DeviceAuditor};
 use crate::devices::conditions::Conditions;
-use crate::devices::events::Event;
+use crate::devices::events::DeviceEvent;
 use crate::devices::flaw::DeviceFlaw;
 use crate::devices::meter::DeviceMeter;
 use crate::devices::rules::SettleRules;
-use crate::devices::sockets::{Connector, Device, Socket, index, number};
+use crate::devices::sockets::{DeviceConnector, SimulatedDevice, SimulatedSocket, index, number};
 use crate::scenario::SettleScenario;
 use crate::time::{MS, WorldTime};
 use crate::trace::Trace;
@@ -22,7 +22,7 @@ use crate::trace::Trace;
 /// The wall clock when the world began, in milliseconds since 1970.
 const BEGAN_MS: u64 = 1_800_000_000_000;
 
-pub(crate) struct World<'a> {
+pub(crate) struct DeviceWorld<'a> {
     pub(crate) conditions: Conditions<'a>,
     pub(crate) rules: &'a dyn SettleRules,
     pub(crate) flaw: Option<DeviceFlaw>,
@@ -32,28 +32,28 @@ pub(crate) struct World<'a> {
     pub(crate) now_us: u64,
     /// The end of what is measured; afterwards all is quiet.
     pub(crate) end_us: u64,
-    pub(super) agenda: Agenda<u64, Event>,
+    pub(super) agenda: Agenda<u64, DeviceEvent>,
     /// Every replica there ever was, and which of them are running.
-    pub(crate) replicas: Vec<Replica>,
+    pub(crate) replicas: Vec<DeviceReplica>,
     pub(crate) running: Vec<usize>,
     /// How many are to start.
     pub(super) starting: usize,
-    pub(crate) devices: Vec<Device>,
+    pub(crate) devices: Vec<SimulatedDevice>,
     pub(super) by_id: BTreeMap<Arc<str>, usize>,
     /// Every socket there ever was.
-    pub(crate) sockets: Vec<Socket>,
+    pub(crate) sockets: Vec<SimulatedSocket>,
     /// What the store holds, by device. It can be away, and come back empty.
     pub(crate) records: Vec<Record>,
     pub(super) is_store_away: bool,
     /// Devices that something happened to in this step.
     pub(super) touched: Vec<usize>,
-    pub(crate) auditor: Auditor,
+    pub(crate) auditor: DeviceAuditor,
     pub(crate) trace: Trace<'a>,
     /// How often the rule was asked.
     pub(crate) questions: u64,
 }
 
-pub(crate) struct Replica {
+pub(crate) struct DeviceReplica {
     pub(crate) uid: Arc<str>,
     pub(crate) machine: Sessions,
     pub(super) is_running: bool,
@@ -64,7 +64,7 @@ pub(crate) struct Replica {
     skew_ms: u64,
 }
 
-impl<'a> World<'a> {
+impl<'a> DeviceWorld<'a> {
     /// A world without devices. Without a scenario everything is at random, and what happens is counted.
     pub(crate) fn new(
         seed: u64,
@@ -73,8 +73,8 @@ impl<'a> World<'a> {
         replicas: u64,
         end_us: u64,
         rules: &'a dyn SettleRules,
-    ) -> World<'a> {
-        let mut world = World {
+    ) -> DeviceWorld<'a> {
+        let mut world = DeviceWorld {
             conditions: Conditions::new(seed, scenario),
             rules,
             flaw: None,
@@ -92,7 +92,7 @@ impl<'a> World<'a> {
             records: Vec::new(),
             is_store_away: false,
             touched: Vec::new(),
-            auditor: Auditor::new(&settings, scenario.is_none()),
+            auditor: DeviceAuditor::new(&settings, scenario.is_none()),
             trace: Trace::new(None),
             questions: 0,
         };
@@ -108,20 +108,27 @@ impl<'a> World<'a> {
         self.records.push(Record::default());
         self.conditions.add_device();
         let meter = DeviceMeter::new(self.end_us, u64::from(self.settings.settle_ms) * MS);
-        self.devices.push(Device { id, connectors: Vec::new(), sockets: Vec::new(), address, heartbeat_us, meter });
+        self.devices.push(SimulatedDevice {
+            id,
+            connectors: Vec::new(),
+            sockets: Vec::new(),
+            address,
+            heartbeat_us,
+            meter,
+        });
         device
     }
 
     /// A new connector of a device.
     pub(crate) fn add_connector(&mut self, device: usize) -> usize {
-        self.devices[device].connectors.push(Connector::default());
+        self.devices[device].connectors.push(DeviceConnector::default());
         self.devices[device].connectors.len() - 1
     }
 
     /// A new socket of a connector, which is yet to arrive at its replica.
-    pub(crate) fn add_socket(&mut self, socket: Socket) -> usize {
+    pub(crate) fn add_socket(&mut self, socket: SimulatedSocket) -> usize {
         let place = self.sockets.len();
-        let Device { connectors, sockets, .. } = &mut self.devices[socket.device];
+        let SimulatedDevice { connectors, sockets, .. } = &mut self.devices[socket.device];
         connectors[socket.connector].socket = Some(place);
         connectors[socket.connector].attempts += 1;
         sockets.push(place);
@@ -136,14 +143,14 @@ impl<'a> World<'a> {
         let machine = Sessions::new(uid.clone(), self.settings);
         let (skew_ms, started_us) = (self.conditions.skew_ms(nth), self.now_us);
         self.running.push(nth);
-        self.replicas.push(Replica { uid, machine, is_running: true, is_known_dead: false, started_us, skew_ms });
+        self.replicas.push(DeviceReplica { uid, machine, is_running: true, is_known_dead: false, started_us, skew_ms });
     }
 
-    pub(crate) fn at(&mut self, at_us: u64, event: Event) {
+    pub(crate) fn at(&mut self, at_us: u64, event: DeviceEvent) {
         self.agenda.enter(at_us.max(self.now_us), event);
     }
 
-    pub(crate) fn after(&mut self, delay_us: u64, event: Event) {
+    pub(crate) fn after(&mut self, delay_us: u64, event: DeviceEvent) {
         self.at(self.now_us + delay_us, event);
     }
 
@@ -181,9 +188,9 @@ impl<'a> World<'a> {
     }
 
     /// The living socket that has the session: the one that the record names, or that its replica takes for the holder.
-    pub(super) fn served(&self, device: usize) -> Option<usize> {
-        let Device { id, sockets, .. } = &self.devices[device];
-        let is_open = |socket: &usize| self.sockets.get(*socket).is_some_and(Socket::is_open);
+    pub(super) fn serving_socket(&self, device: usize) -> Option<usize> {
+        let SimulatedDevice { id, sockets, .. } = &self.devices[device];
+        let is_open = |socket: &usize| self.sockets.get(*socket).is_some_and(SimulatedSocket::is_open);
         let named = self.records[device].holder.as_ref().map(|holder| index(holder.socket));
         named.filter(is_open).or_else(|| {
             let is_believed = |socket: &&usize| {

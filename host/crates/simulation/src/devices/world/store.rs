@@ -2,27 +2,27 @@
 
 use pointwork_core::device::{Record, Status, StoreAway, Swapped};
 
-use super::state::World;
-use crate::devices::events::{Event, Operation, OperatorChange};
+use super::state::DeviceWorld;
+use crate::devices::events::{DeviceEvent, DeviceOperation, OperatorChange};
 use crate::devices::flaw::DeviceFlaw;
-use crate::devices::sockets::{Socket, index};
+use crate::devices::sockets::{SimulatedSocket, index};
 
-impl World<'_> {
-    pub(super) fn read(&mut self, op: Operation) {
+impl DeviceWorld<'_> {
+    pub(super) fn read(&mut self, op: DeviceOperation) {
         let record = &self.records[op.device];
         let result = Box::new(if self.is_store_away { Err(StoreAway) } else { Ok(record.clone()) });
         // What is not answered at all counts as failed after a while.
         if !(self.is_store_away && self.conditions.is_one_in_four(op.device)) {
             let delay_us = self.store_answer_us(op.device);
-            self.after(delay_us, Event::ReadDone { op, result });
+            self.after(delay_us, DeviceEvent::ReadDone { op, result });
         }
     }
 
-    pub(super) fn swap(&mut self, op: Operation, expected: u64, record: Record) {
+    pub(super) fn swap(&mut self, op: DeviceOperation, expected: u64, record: Record) {
         self.touch(op.device);
         let is_away = self.is_store_away;
         if is_away && let Some(late_us) = self.conditions.late_swap_us() {
-            return self.after(late_us, Event::Swap { op, expected, record: Box::new(record) });
+            return self.after(late_us, DeviceEvent::Swap { op, expected, record: Box::new(record) });
         }
         // An operation that nobody hears of may have been done.
         let is_done = !is_away || self.conditions.is_one_in_four(op.device);
@@ -31,7 +31,7 @@ impl World<'_> {
         self.auditor.count_with(|| format!("swap {swapped:?}"));
         if !(is_away && self.conditions.is_one_in_four(op.device)) {
             let delay_us = self.store_answer_us(op.device);
-            self.after(delay_us, Event::SwapDone { op, swapped });
+            self.after(delay_us, DeviceEvent::SwapDone { op, swapped });
         }
     }
 
@@ -53,7 +53,7 @@ impl World<'_> {
         let holder = |record: &Record| self.sockets.get(index(socket(record)?)).filter(|its| its.is_known);
         let silence_us = holder(&record).map(|its| its.longest_silence_us(self.now_us));
         self.auditor.check_written(&known.id, (old, &record), &believed, silence_us);
-        let is_alive = holder(old).is_some_and(Socket::is_open);
+        let is_alive = holder(old).is_some_and(SimulatedSocket::is_open);
         self.auditor.count_written(&known.id, old, &record, is_alive, now_ms);
         // The session was taken from a socket that is alive.
         let is_flip = is_alive && record.holder.is_some() && socket(old) != socket(&record);
@@ -91,7 +91,7 @@ impl World<'_> {
     }
 
     /// A flaw: a device is said to be offline.
-    pub(super) fn say_offline(&mut self, device: usize) {
+    pub(super) fn write_offline(&mut self, device: usize) {
         let record = &self.records[device];
         self.write(device, record.touched(Status::Offline, false, 0, self.unix_ms()));
     }
@@ -114,11 +114,11 @@ impl World<'_> {
         for place in 0..self.running.len() {
             let replica = self.running[place];
             let delay_us = self.conditions.store_back_us(replica, self.now_us);
-            self.after(delay_us, Event::StoreSaidBack { replica });
+            self.after(delay_us, DeviceEvent::StoreReconnected { replica });
         }
     }
 
-    pub(super) fn store_said_back(&mut self, replica: usize) {
+    pub(super) fn store_reconnected(&mut self, replica: usize) {
         self.auditor.trouble();
         if self.replicas[replica].is_running {
             let at = self.moment(replica);
