@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_leaps_and_is_slow_and_never_goes_back() {
+    fn leaps_runs_slowly_and_never_goes_back() {
         let at = |ms| WorldTime::ZERO + Duration::from_millis(ms);
         let mut clock = ReplicaClock::new(at(1_000));
         assert_eq!(clock.at(at(1_500)), Time::from_millis(500));

@@ -106,7 +106,7 @@ fn a_seed_gives_the_same_each_time() {
 }
 
 #[test]
-fn what_is_given_up_too_soon_is_measured_by_the_truth() {
+fn measures_calls_that_were_given_up_too_soon() {
     let wrongly = |name, rules: &dyn Rules| mean(&scenario(name), rules, |one| one.aborted_wrongly);
     for name in ["rpc-reconnect-storm", "rpc-flapping"] {
         let (hasty, native) = (wrongly(name, &Hasty), wrongly(name, &Native::default()));

@@ -58,7 +58,7 @@ fn a_seed_gives_the_same_trace_each_time() {
 }
 
 #[test]
-fn operators_set_the_rules_otherwise_now_and_then() {
+fn one_schedule_in_four_has_other_settings() {
     let defaults = (0..16).filter(|seed| Native::of_seed(*seed) == Native::default()).count();
     assert_eq!(defaults, 12);
 }

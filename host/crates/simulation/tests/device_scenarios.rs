@@ -95,7 +95,7 @@ fn each_scenario_shows_what_it_is_for() {
 /// open, so it is not stranded
 /// by the letter, and still it is not served.
 #[test]
-fn what_a_device_misses_is_measured_by_the_truth() {
+fn measures_what_a_device_truly_misses() {
     struct Never;
     impl SettleRules for Never {
         fn settle(&self, _: &SettleQuestion<'_>) -> SettleVerdict {

@@ -1,7 +1,7 @@
 //! The call machine as the simulation drives it: the real one, which can be broken on purpose.
 //!
 //! A simulation that finds nothing proves nothing unless it would have found something. Each [`Flaw`] is a mistake that
-//! the machine could well have; a test of this package wants every one of them caught.
+//! the machine could have made. A test of this package asserts that the auditor finds every one of them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

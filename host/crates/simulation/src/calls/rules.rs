@@ -3,7 +3,7 @@
 use pointwork_core::decision::{Absence, Call, Candidate, Choice, Doubt, Verdict};
 use pointwork_core::rules;
 
-/// The moment of a decision, by which a policy is told time and chance.
+/// The time and the random bits that a policy gets for a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RuleMoment {
     /// Milliseconds since the Unix epoch.
@@ -30,7 +30,7 @@ pub trait Rules: Sync {
     /// it is; `None` if nothing of that kind is promised.
     fn resume_ms(&self) -> Option<u32>;
 
-    /// It may give a call up because nothing is heard of the replica of its target.
+    /// Whether it may give a call up because the replica of its target is silent.
     fn trusts_silence(&self) -> bool {
         false
     }

@@ -197,7 +197,7 @@ fn liveness_safeguard_of_a_killed_replica() {
 
 /// What proves nothing is cooled down and at last quarantined, and never touches the device whose name it uses.
 #[test]
-fn abuse_still_caught() {
+fn abuse_still_limited() {
     for begins_us in BEGINNINGS_US {
         for credential in [Credential::BadToken, Credential::Nothing] {
             let mut calm = Calm::new(1, DeviceSettings::default());
@@ -231,7 +231,7 @@ fn abuse_still_caught() {
 
 /// The hard ceiling holds inside the warm-up, too.
 #[test]
-fn abuse_still_caught_by_the_ceiling() {
+fn abuse_still_limited_by_the_ceiling() {
     let mut settings = DeviceSettings::default();
     settings.limiter.rate_max = 1_000;
     for (begins_us, passed_max) in BEGINNINGS_US.into_iter().zip([20, 5]) {

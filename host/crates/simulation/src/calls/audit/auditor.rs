@@ -21,7 +21,7 @@ pub(crate) struct CallAuditor {
     pub(super) calls: Vec<CallFacts>,
     /// How long a daemon that may hand in has to come back.
     pub(super) resume: Option<Duration>,
-    /// A call may be given up because nothing is heard of a replica.
+    /// A call may be given up because the replica of its target is silent.
     pub(super) trusts_silence: bool,
     /// What time it is in the world.
     pub(crate) moment: WorldTime,

@@ -93,7 +93,7 @@ impl CallAuditor {
         self.views[process].lose(socket, cause, now);
     }
 
-    /// A process is told that a daemon is back on another socket, and which of its requests it has. `is_its_own`: the old socket
+    /// A process is told that a daemon is back on another socket, and which of its requests it has. `is_same_user`: the old socket
     /// is one of the same user.
     pub(crate) fn daemon_resumed(
         &mut self,

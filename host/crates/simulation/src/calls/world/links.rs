@@ -76,7 +76,7 @@ impl CallWorld<'_> {
         hello: bool,
     ) {
         if hello {
-            // Before anything else is told to it: a peer takes no notes from somebody it has not heard of.
+            // This goes first: a peer takes no notes from a process that it does not know.
             self.beat(process, Some(from), false);
         }
         let now = self.replicas[process].clock.at(self.now);

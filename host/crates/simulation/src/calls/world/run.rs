@@ -98,7 +98,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// What a process's clock shows. Whatever was due by then is done: what is told to its machine next comes after that.
+    /// What a process's clock shows, after its machine has done what was due by then.
     pub(super) fn catch_up(&mut self, process: Process) -> Time {
         let replica = &mut self.replicas[process];
         let now = replica.clock.at(self.now);

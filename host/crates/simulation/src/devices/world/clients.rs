@@ -1,12 +1,13 @@
 //! What the clients of a scenario do: they open sockets in bursts, lose them, move, and answer to what they are told.
 
+use pointwork_core::decision::Departure;
+
 use super::state::DeviceWorld;
 use crate::devices::events::{DeviceEvent, SocketEnd};
 use crate::devices::sockets::SimulatedSocket;
 use crate::draws::Drawn;
 use crate::scenario::{Span, When};
 use crate::time::MS;
-use pointwork_core::decision::Departure;
 
 /// A client that finds no replica tries again after so long.
 const NOBODY_US: u64 = 500 * MS;
