@@ -1,12 +1,12 @@
-//! What is left to chance, from a seed: the same seed gives the same schedule on every machine.
+//! Draws random numbers one after the other from a seed. The same seed gives the same numbers on every machine.
 
 use std::time::Duration;
 
-use crate::draw::{Drawn, Draws};
+use crate::draws::{Drawn, Draws};
 use crate::scenario::Span;
 
-/// The one source of chance of a schedule. That of a scenario is renewed by name before whatever matters: what is drawn then does not
-/// depend on what was drawn before, and so not on a policy that has made one more draw necessary.
+/// The source of random numbers of a schedule. In a scenario it is reset by name before each draw that matters: then the draw
+/// does not depend on earlier ones, and so not on a policy that made one more draw necessary.
 pub(crate) struct Chance(fastrand::Rng, Option<Draws>);
 
 impl Chance {
@@ -39,6 +39,11 @@ impl Chance {
     /// A number below `bound`; 0 if that is 0.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         if bound == 0 { 0 } else { self.0.usize(..bound) }
+    }
+
+    /// A number below `bound`, which is not 0.
+    pub(crate) fn below_u64(&mut self, bound: u64) -> u64 {
+        self.0.u64(..bound)
     }
 
     /// True once in `times`.

@@ -1,120 +1,39 @@
-//! A cluster of Pointwork's real machines on a bad day, from a seed.
+//! Simulates clusters of Pointwork's real machines from a seed, on good days and bad ones.
+//!
+//! There are two kinds of worlds. In worlds of *calls*, callers, daemons and replicas run the real `Switchboard`,
+//! `Roster` and `Book`:
 //!
 //! ```text
 //! clients ─ cut, half-open, back elsewhere ─ process ─ real Switchboard, Roster, Book ─ Redis ─ process …
 //!                                             killed, hung, slow, leaping, shut down     cut off, stalled, restarted
 //! ```
 //!
-//! One seed is one [`Schedule`]: some replicas, daemons and callers, and so many steps in which clients do what clients do
-//! and things go wrong. Time jumps from one event to the next. After every event a reference model that knows
-//! everything judges what each process did: its invariants are listed in `audit.rs`. At the end everything heals, and
-//! nothing may be left.
+//! In worlds of *devices*, devices and replicas run the real `Sessions` machine around one store.
+//!
+//! One seed is one schedule. Time jumps from one event to the next. After every event an auditor that knows everything
+//! judges what the replicas did; its invariants are listed in `calls/audit.rs` and `devices/audit.rs`. At the end
+//! everything heals, and nothing may be left. A [`scenario`] says what a world is like and measures what its clients go
+//! through.
 //!
 //! The machines can be broken on purpose ([`Flaw`]), to show that the simulation would notice.
 
 #![deny(clippy::iter_over_hash_type)]
 
 mod agenda;
-mod audit;
+mod calls;
 mod chance;
-mod client;
-mod clock;
-mod describe;
-mod draw;
-mod event;
-mod liveness;
-mod machine;
-mod replica;
-mod room;
-mod rules;
+mod counts;
+mod devices;
+mod draws;
 pub mod scenario;
-mod settle;
-mod story;
-mod sweep;
-mod tally;
-mod world;
+mod time;
+mod trace;
+mod violation;
 
-pub use audit::Violation;
-pub use machine::Flaw;
-pub use rules::{Native, RuleMoment, Rules};
-pub use settle::{NativeSettle, SettleOutcomes, SettleQuestion, SettleReport, SettleRules, settle};
-pub use sweep::{Failure, Sweep, Swept};
-pub use tally::Tally;
-pub use world::{ERRORS, RpcOutcomes};
-
-use scenario::RpcScenario;
-use story::Story;
-use world::World;
-
-/// How many steps a schedule has unless said otherwise.
-pub const STEPS: u32 = 300;
-
-/// One run, told completely by its fields.
-#[derive(Clone, Copy)]
-pub struct Schedule<'a> {
-    /// Everything that happens follows from it.
-    pub seed: u64,
-    /// How many steps until everything heals.
-    pub steps: u32,
-    /// Who answers the machines' questions; by default the native rules, with constants of the seed's choice.
-    pub rules: Option<&'a dyn Rules>,
-    /// A mistake that the machines are made to make.
-    pub flaw: Option<Flaw>,
-    /// What the world is like; without one everything there is goes wrong in it.
-    pub scenario: Option<&'a RpcScenario>,
-}
-
-/// What came of a schedule.
-#[derive(Debug, Clone)]
-pub struct Report {
-    /// How many steps were taken.
-    pub steps: u32,
-    /// How calls ended, by name.
-    pub ends: Tally,
-    /// What went wrong in the world, by name.
-    pub faults: Tally,
-    /// The first invariant that did not hold.
-    pub broken: Option<Violation>,
-    /// What it was like for callers.
-    pub outcomes: RpcOutcomes,
-}
-
-impl<'a> Schedule<'a> {
-    /// A schedule of the real machines with the native rules.
-    pub fn new(seed: u64, steps: u32) -> Schedule<'a> {
-        Schedule { seed, steps, rules: None, flaw: None, scenario: None }
-    }
-
-    /// The world of a seed in a scenario, with the rules that are tried.
-    pub fn of_scenario(scenario: &'a RpcScenario, seed: u64, rules: &'a dyn Rules) -> Schedule<'a> {
-        // The scenario has bounded its steps.
-        let steps = u32::try_from(scenario.steps).unwrap_or(STEPS);
-        Schedule { seed, steps, rules: Some(rules), flaw: None, scenario: Some(scenario) }
-    }
-
-    /// Runs it.
-    pub fn run(&self) -> Report {
-        self.play(None)
-    }
-
-    /// Runs it and tells its story, line by line.
-    pub fn tell(&self, mut reader: impl FnMut(&str)) -> Report {
-        self.play(Some(&mut reader))
-    }
-
-    fn play(&self, reader: Option<&mut dyn FnMut(&str)>) -> Report {
-        let native = Native::of_seed(self.seed);
-        let rules = self.rules.unwrap_or(&native);
-        let story = Story::new(reader.map(|reader| -> &mut dyn FnMut(&str) { reader }));
-        let mut world = World::new(self, rules, story);
-        world.run();
-        let outcomes = world.outcomes();
-        Report {
-            steps: world.steps,
-            ends: world.audit.ends,
-            faults: world.faults,
-            broken: world.audit.broken,
-            outcomes,
-        }
-    }
-}
+pub use calls::{ERRORS, Failure, Flaw, Native, Report, RpcOutcomes, RuleMoment, Rules, STEPS, Schedule, Sweep, Swept};
+pub use counts::Counts;
+pub use devices::{
+    DeviceFlaw, DeviceReport, DeviceSchedule, NativeSettle, SettleOutcomes, SettleQuestion, SettleReport, SettleRules,
+    settle,
+};
+pub use violation::Violation;

@@ -1,4 +1,4 @@
-//! `pointwork-simulation`: tells the story of one seed, or sweeps over many.
+//! `pointwork-simulation`: prints what happens in the schedule of one seed, or runs many.
 
 // A command line program: what it has to say goes to the terminal.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
@@ -12,9 +12,9 @@ use std::thread::available_parallelism;
 use std::time::Instant;
 
 use clap::Parser;
-use pointwork_simulation::{Failure, Report, STEPS, Schedule, Sweep, Tally};
+use pointwork_simulation::{Counts, Failure, Report, STEPS, Schedule, Sweep};
 
-/// How many of the last lines of a failing story are shown.
+/// How many of the last lines of a failing schedule are shown.
 const LAST_LINES: usize = 60;
 /// A sweep tells how far it has come once in so many seconds.
 const PROGRESS_SECONDS: u64 = 5;
@@ -37,7 +37,7 @@ struct Arguments {
 fn main() -> ExitCode {
     let Arguments { seed, seeds, steps } = Arguments::parse();
     let is_whole = match (seed, seeds) {
-        (Some(seed), _) => tell(seed, steps),
+        (Some(seed), _) => trace(seed, steps),
         (None, Some(seeds)) => sweep(seeds, steps),
         (None, None) => Ok(true),
     };
@@ -51,11 +51,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// Tells a seed's story. Whether every invariant held.
-fn tell(seed: u64, steps: u32) -> io::Result<bool> {
+/// Prints the trace of a seed. Whether every invariant held.
+fn trace(seed: u64, steps: u32) -> io::Result<bool> {
     let mut out = BufWriter::new(io::stdout().lock());
     let mut written = Ok(());
-    let report = Schedule::new(seed, steps).tell(|line| {
+    let report = Schedule::new(seed, steps).trace(|line| {
         if written.is_ok() {
             written = writeln!(out, "{line}");
         }
@@ -76,19 +76,19 @@ fn summary(out: &mut impl Write, report: &Report, steps: u32) -> io::Result<()> 
     }
 }
 
-fn table(out: &mut impl Write, head: &str, tally: &Tally) -> io::Result<()> {
+fn table(out: &mut impl Write, head: &str, counts: &Counts) -> io::Result<()> {
     writeln!(out, "{head}:")?;
-    tally.iter().try_for_each(|(what, count)| writeln!(out, "{count:>10}  {what}"))
+    counts.iter().try_for_each(|(what, count)| writeln!(out, "{count:>10}  {what}"))
 }
 
 /// Sweeps over seeds. Whether every invariant held with all of them.
 fn sweep(seeds: Range<u64>, steps: u32) -> io::Result<bool> {
     let threads = available_parallelism()?.get();
-    let (started, told) = (Instant::now(), AtomicU64::new(0));
+    let (started, reported_s) = (Instant::now(), AtomicU64::new(0));
     let all = seeds.end - seeds.start;
     let swept = Sweep { seeds, steps, flaw: None, threads }.run(|done| {
         let seconds = started.elapsed().as_secs();
-        if told.fetch_max(seconds, Ordering::Relaxed) + PROGRESS_SECONDS <= seconds {
+        if reported_s.fetch_max(seconds, Ordering::Relaxed) + PROGRESS_SECONDS <= seconds {
             eprintln!("{done} of {all} schedules, {} a second", done / seconds.max(1));
         }
     });
@@ -106,12 +106,12 @@ fn sweep(seeds: Range<u64>, steps: u32) -> io::Result<bool> {
     Ok(swept.failure.is_none())
 }
 
-/// Plays a failing seed once more, for the end of its story.
+/// Plays a failing seed once more, for the end of its trace.
 fn show(out: &mut impl Write, failure: &Failure, steps: u32) -> io::Result<()> {
     let Failure { seed, violation } = failure;
     let mut last: VecDeque<String> = VecDeque::new();
     if violation.invariant != "no-panic" {
-        Schedule::new(*seed, steps).tell(|line| {
+        Schedule::new(*seed, steps).trace(|line| {
             if last.len() == LAST_LINES {
                 last.pop_front();
             }

@@ -11,7 +11,7 @@ fn error(text: &str) -> String {
 }
 
 #[test]
-fn those_that_ship_are_good_and_all_are_shipped() {
+fn ships_every_scenario_file_and_each_is_valid() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/scenarios");
     let mut files: Vec<String> = std::fs::read_dir(folder)
         .unwrap()
@@ -29,7 +29,7 @@ fn those_that_ship_are_good_and_all_are_shipped() {
 }
 
 #[test]
-fn what_is_left_out_is_as_documented() {
+fn applies_the_documented_defaults() {
     let Worlds::Settle(scenario) = Scenario::parse(LEAST).unwrap().worlds else { panic!("it is of devices") };
     assert_eq!((scenario.settle_ms, scenario.limiters, scenario.replicas.count), (2_500, true, 2));
     assert_eq!(scenario.clients.first_open_ms, Span { min: 0, max: 5 });
@@ -37,7 +37,7 @@ fn what_is_left_out_is_as_documented() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn says_what_is_wrong_with_a_file() {
     assert!(error(&format!("{LEAST}opnes = 3\n")).contains("unknown field `opnes`"));
     assert!(error(&format!("{LEAST}opens = [9, 3]\n")).contains("[9, 3]: the least comes first"));
     assert!(error(&format!("{LEAST}opens = [1, 2, 3]\n")).contains("expected a number that is not negative"));

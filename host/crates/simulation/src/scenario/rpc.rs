@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use super::{ScenarioError, Span, bounded};
+use super::bounds::{ScenarioError, bounded};
+use super::span::{Span, number, span};
 
 /// Worlds of callers and daemons and of the replicas that they connect to. There are two users with four methods each; one in
 /// four clients is the second one's, and each daemon has some of its user's methods.
@@ -13,28 +14,28 @@ pub struct RpcScenario {
     /// that goes wrong.
     pub steps: u64,
     /// From one step to the next, in milliseconds, 0 to 60,000. Default 0 to 400.
-    #[serde(default = "pause_ms")]
+    #[serde(default = "span::<0, 400>")]
     pub pause_ms: Span,
     /// Replicas at once, 1 to 8. Default 2 to 3.
-    #[serde(default = "replicas")]
+    #[serde(default = "span::<2, 3>")]
     pub replicas: Span,
     /// Daemons, 1 to 16. Default 3 to 6.
-    #[serde(default = "daemons")]
+    #[serde(default = "span::<3, 6>")]
     pub daemons: Span,
     /// Clients that only call, 1 to 8. Default 1 to 4.
-    #[serde(default = "callers")]
+    #[serde(default = "span::<1, 4>")]
     pub callers: Span,
     /// How many daemons in a hundred can hand in a result after a reconnect. Default 50.
-    #[serde(default = "half")]
+    #[serde(default = "number::<50>")]
     pub resumable_percent: u64,
     /// The timeout of a call, in milliseconds, 1 to 600,000. Default 30,000.
-    #[serde(default = "timeout_ms")]
+    #[serde(default = "span::<30_000, 30_000>")]
     pub timeout_ms: Span,
     /// How long a daemon works on a call, in milliseconds, 0 to 600,000. Default 5 to 2,000.
-    #[serde(default = "work_ms")]
+    #[serde(default = "span::<5, 2_000>")]
     pub work_ms: Span,
     /// Daemons are unequal: each takes from once to so many times as long, 1 to 100. Default 1.
-    #[serde(default = "one")]
+    #[serde(default = "number::<1>")]
     pub slowest_times: u64,
     /// A daemon does one thing after the other, rather than all at once. Default false.
     #[serde(default)]
@@ -43,7 +44,7 @@ pub struct RpcScenario {
     #[serde(default)]
     pub never_percent: u64,
     /// After how long a client is back whose connection has ended, in milliseconds, 0 to 600,000. Default 100 to 3,000.
-    #[serde(default = "return_ms")]
+    #[serde(default = "span::<100, 3_000>")]
     pub return_ms: Span,
     /// What clients do.
     #[serde(default)]
@@ -93,34 +94,6 @@ pub struct Faults {
     pub redis: u64,
 }
 
-fn pause_ms() -> Span {
-    Span { min: 0, max: 400 }
-}
-fn replicas() -> Span {
-    Span { min: 2, max: 3 }
-}
-fn daemons() -> Span {
-    Span { min: 3, max: 6 }
-}
-fn callers() -> Span {
-    Span { min: 1, max: 4 }
-}
-fn half() -> u64 {
-    50
-}
-fn one() -> u64 {
-    1
-}
-fn timeout_ms() -> Span {
-    Span::one(30_000)
-}
-fn work_ms() -> Span {
-    Span { min: 5, max: 2_000 }
-}
-fn return_ms() -> Span {
-    Span { min: 100, max: 3_000 }
-}
-
 impl Default for Steps {
     fn default() -> Steps {
         Steps { call: 80, register: 5, unregister: 0, lose: 10, close: 0 }
@@ -129,30 +102,30 @@ impl Default for Steps {
 
 impl RpcScenario {
     pub(super) fn check(&self) -> Result<(), ScenarioError> {
-        let number = |key, number, min, max| bounded(key, Span::one(number), min, max);
-        number("rpc.steps", self.steps, 1, 10_000)?;
+        let one = |key, number, min, max| bounded(key, Span::one(number), min, max);
+        one("rpc.steps", self.steps, 1, 10_000)?;
         bounded("rpc.pause_ms", self.pause_ms, 0, 60_000)?;
         bounded("rpc.replicas", self.replicas, 1, 8)?;
         bounded("rpc.daemons", self.daemons, 1, 16)?;
         bounded("rpc.callers", self.callers, 1, 8)?;
-        number("rpc.resumable_percent", self.resumable_percent, 0, 100)?;
+        one("rpc.resumable_percent", self.resumable_percent, 0, 100)?;
         bounded("rpc.timeout_ms", self.timeout_ms, 1, 600_000)?;
         bounded("rpc.work_ms", self.work_ms, 0, 600_000)?;
-        number("rpc.slowest_times", self.slowest_times, 1, 100)?;
-        number("rpc.never_percent", self.never_percent, 0, 100)?;
+        one("rpc.slowest_times", self.slowest_times, 1, 100)?;
+        one("rpc.never_percent", self.never_percent, 0, 100)?;
         bounded("rpc.return_ms", self.return_ms, 0, 600_000)?;
         let Steps { call, register, unregister, lose, close } = self.clients;
         for weight in [call, register, unregister, lose, close] {
-            number("rpc.clients: each weight", weight, 0, 1_000)?;
+            one("rpc.clients: each weight", weight, 0, 1_000)?;
         }
         if call == 0 {
             return Err(ScenarioError::Contradiction("rpc.clients.call: without calls there is nothing to measure"));
         }
         let Faults { percent, stall, link, overrun, hang, kill, vanish, drain, redis } = self.faults;
-        number("rpc.faults.percent", percent, 0, 50)?;
+        one("rpc.faults.percent", percent, 0, 50)?;
         let weights = [stall, link, overrun, hang, kill, vanish, drain, redis];
         for weight in weights {
-            number("rpc.faults: each weight", weight, 0, 1_000)?;
+            one("rpc.faults: each weight", weight, 0, 1_000)?;
         }
         if (percent > 0) != (weights.iter().sum::<u64>() > 0) {
             return Err(ScenarioError::Contradiction("rpc.faults: percent and weights go together"));

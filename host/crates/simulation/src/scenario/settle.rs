@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use super::{ScenarioError, Span, bounded};
+use super::bounds::{ScenarioError, bounded};
+use super::span::{Span, number, span};
 
 /// Worlds of devices and of the replicas that they connect to. What is left out is as said at its field.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -14,7 +15,7 @@ pub struct SettleScenario {
     /// holds then is checked, and not measured.
     pub duration_s: u64,
     /// The operator's settle window, in milliseconds, 0 to 60,000. Default 2,500.
-    #[serde(default = "settle_ms")]
+    #[serde(default = "number::<2_500>")]
     pub settle_ms: u64,
     /// Whether the flap limiter and the reconnect throttle do their work beside the policy, as in a host. Default true.
     #[serde(default = "yes")]
@@ -39,16 +40,16 @@ pub struct Clients {
     /// When it opens its first socket, in milliseconds since the replicas began, within `duration_s`. Their warm-up lasts 30,000.
     pub first_open_ms: Span,
     /// How many bursts it makes, 1 to 100. Default 1.
-    #[serde(default = "one")]
+    #[serde(default = "span::<1, 1>")]
     pub bursts: Span,
     /// From the beginning of one burst to the next, in milliseconds, 1 to 3,600,000. Default 60,000.
-    #[serde(default = "minute")]
+    #[serde(default = "span::<60_000, 60_000>")]
     pub burst_every_ms: Span,
     /// How many sockets it opens in a burst, 1 to 1,000. Default 1.
-    #[serde(default = "one")]
+    #[serde(default = "span::<1, 1>")]
     pub opens: Span,
     /// From one of them to the next, in milliseconds, 0 to 600,000. Default 1,000.
-    #[serde(default = "second")]
+    #[serde(default = "span::<1_000, 1_000>")]
     pub spacing_ms: Span,
     /// A client that opens a socket leaves its earlier ones open, and each goes on by itself: the bug that makes
     /// storms. Otherwise it closes
@@ -62,10 +63,10 @@ pub struct Clients {
     #[serde(default = "gives_up")]
     pub when_evicted: When,
     /// After how long it opens again by itself, in milliseconds, 1 to 600,000. Default 500 to 1,500.
-    #[serde(default = "reopen_ms")]
+    #[serde(default = "span::<500, 1_500>")]
     pub reopen_ms: Span,
     /// How often each socket that has the session gives a heartbeat, in milliseconds, 1,000 to 600,000, or 0: never. Default 15,000.
-    #[serde(default = "heartbeat_ms")]
+    #[serde(default = "span::<15_000, 15_000>")]
     pub heartbeat_ms: Span,
 }
 
@@ -137,26 +138,8 @@ pub struct StoreTrouble {
     pub empty_percent: u64,
 }
 
-fn settle_ms() -> u64 {
-    2_500
-}
 fn yes() -> bool {
     true
-}
-fn one() -> Span {
-    Span::one(1)
-}
-fn second() -> Span {
-    Span::one(1_000)
-}
-fn minute() -> Span {
-    Span::one(60_000)
-}
-fn reopen_ms() -> Span {
-    Span { min: 500, max: 1_500 }
-}
-fn heartbeat_ms() -> Span {
-    Span::one(15_000)
 }
 fn obeys() -> When {
     When::Obeys
@@ -208,10 +191,10 @@ impl Default for StoreTrouble {
 impl SettleScenario {
     pub(super) fn check(&self) -> Result<(), ScenarioError> {
         let SettleScenario { clients, network, replicas, store, .. } = self;
-        let number = |key, number, min, max| bounded(key, Span::one(number), min, max);
-        number("settle.devices", self.devices, 1, 100)?;
-        number("settle.duration_s", self.duration_s, 1, 3_600)?;
-        number("settle.settle_ms", self.settle_ms, 0, 60_000)?;
+        let one = |key, number, min, max| bounded(key, Span::one(number), min, max);
+        one("settle.devices", self.devices, 1, 100)?;
+        one("settle.duration_s", self.duration_s, 1, 3_600)?;
+        one("settle.settle_ms", self.settle_ms, 0, 60_000)?;
         bounded("settle.clients.first_open_ms", clients.first_open_ms, 0, self.duration_s * 1_000 - 1)?;
         bounded("settle.clients.bursts", clients.bursts, 1, 100)?;
         bounded("settle.clients.burst_every_ms", clients.burst_every_ms, 1, 3_600_000)?;
@@ -223,21 +206,21 @@ impl SettleScenario {
         }
         bounded("settle.network.latency_ms", network.latency_ms, 0, 10_000)?;
         bounded("settle.network.peer_ms", network.peer_ms, 0, 1_000)?;
-        number("settle.network.lost_percent", network.lost_percent, 0, 90)?;
-        number("settle.network.drops_per_hour", network.drops_per_hour, 0, 3_600)?;
-        number("settle.network.half_open_percent", network.half_open_percent, 0, 100)?;
+        one("settle.network.lost_percent", network.lost_percent, 0, 90)?;
+        one("settle.network.drops_per_hour", network.drops_per_hour, 0, 3_600)?;
+        one("settle.network.half_open_percent", network.half_open_percent, 0, 100)?;
         bounded("settle.network.unnoticed_ms", network.unnoticed_ms, 0, 120_000)?;
         bounded("settle.network.away_ms", network.away_ms, 0, 600_000)?;
-        number("settle.network.moves_per_hour", network.moves_per_hour, 0, 3_600)?;
+        one("settle.network.moves_per_hour", network.moves_per_hour, 0, 3_600)?;
         bounded("settle.network.overlap_ms", network.overlap_ms, 0, 60_000)?;
-        number("settle.network.lingers_percent", network.lingers_percent, 0, 100)?;
-        number("settle.replicas.count", replicas.count, 1, 8)?;
+        one("settle.network.lingers_percent", network.lingers_percent, 0, 100)?;
+        one("settle.replicas.count", replicas.count, 1, 8)?;
         bounded("settle.replicas.kills", replicas.kills, 0, 20)?;
         bounded("settle.replicas.back_ms", replicas.back_ms, 1, 600_000)?;
         bounded("settle.replicas.noticed_ms", replicas.noticed_ms, 1, 60_000)?;
         bounded("settle.store.latency_ms", store.latency_ms, 0, 2_000)?;
         bounded("settle.store.away", store.away, 0, 20)?;
         bounded("settle.store.away_ms", store.away_ms, 1, 600_000)?;
-        number("settle.store.empty_percent", store.empty_percent, 0, 100)
+        one("settle.store.empty_percent", store.empty_percent, 0, 100)
     }
 }

@@ -18,6 +18,16 @@ impl Span {
     }
 }
 
+/// A span that a field has by default.
+pub(super) fn span<const MIN: u64, const MAX: u64>() -> Span {
+    Span { min: MIN, max: MAX }
+}
+
+/// A number that a field has by default.
+pub(super) fn number<const NUMBER: u64>() -> u64 {
+    NUMBER
+}
+
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Span, D::Error> {
         deserializer.deserialize_any(Reader)

@@ -1,0 +1,199 @@
+//! The call machine as the simulation drives it: the real one, which can be broken on purpose.
+//!
+//! A simulation that finds nothing proves nothing unless it would have found something. Each [`Flaw`] is a mistake that
+//! the machine could have made. A test of this package asserts that the auditor finds every one of them.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pointwork_core::decision::Departure;
+use pointwork_core::{
+    Answer, CallId, CallRefused, Command, Load, RegisterError, RpcRoom, Settings, SocketId, Switchboard, Time,
+};
+
+/// A mistake that the machine is made to make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flaw {
+    /// A caller's leaving does not end what was held for its calls.
+    DropCancel,
+    /// A call that was answered is answered again at its deadline.
+    AnswerOnTimeoutToo,
+    /// An acknowledgement that ends without an answer is taken as proof that the target left.
+    TrustAbsentReply,
+    /// So is the silence of its replica.
+    TrustSilence,
+    /// The timer of a settled call stays.
+    KeepTimer,
+    /// When a daemon registers, the requests in flight are sent to it once more.
+    ResendOnReconnect,
+}
+
+/// The machine of one process.
+pub(crate) struct FlawedSwitchboard {
+    board: Switchboard<u64>,
+    flaw: Option<Flaw>,
+    now: Time,
+    /// The calls in flight, while there is a flaw.
+    flights: BTreeMap<CallId, Flight>,
+    rooms: BTreeMap<CallId, RpcRoom>,
+    /// Calls that have ended and are not let go, with their deadlines.
+    ghosts: BTreeSet<(Time, CallId)>,
+    extra: VecDeque<Command<u64>>,
+}
+
+#[derive(Clone, Copy)]
+struct Flight {
+    target: SocketId,
+    deadline: Time,
+    left: Duration,
+    resumable: bool,
+}
+
+impl FlawedSwitchboard {
+    pub(crate) fn new(flaw: Option<Flaw>) -> FlawedSwitchboard {
+        FlawedSwitchboard {
+            board: Switchboard::new(Settings::default()),
+            flaw,
+            now: Time::ZERO,
+            flights: BTreeMap::new(),
+            rooms: BTreeMap::new(),
+            ghosts: BTreeSet::new(),
+            extra: VecDeque::new(),
+        }
+    }
+
+    /// The machine, told that it is `now`: for inputs that no flaw changes.
+    pub(crate) fn at(&mut self, now: Time) -> &mut Switchboard<u64> {
+        self.pass(now);
+        &mut self.board
+    }
+
+    pub(crate) fn handle_register(
+        &mut self,
+        socket: SocketId,
+        method: Arc<str>,
+        now: Time,
+    ) -> Result<(), RegisterError> {
+        self.pass(now);
+        self.resend(socket, &method);
+        self.board.handle_register(socket, method, now)
+    }
+
+    pub(crate) fn handle_registered(
+        &mut self,
+        socket: SocketId,
+        method: Arc<str>,
+        age: Duration,
+        now: Time,
+    ) -> Result<(), RegisterError> {
+        self.pass(now);
+        self.resend(socket, &method);
+        self.board.handle_registered(socket, method, age, now)
+    }
+
+    pub(crate) fn handle_disconnect(&mut self, socket: SocketId, cause: Departure, now: Time) {
+        self.pass(now);
+        let is_trusted = self.flaw == Some(Flaw::TrustSilence) && cause == Departure::ReplicaSilent;
+        self.board.handle_disconnect(socket, if is_trusted { Departure::ReplicaLost } else { cause }, now);
+    }
+
+    pub(crate) fn handle_call(
+        &mut self,
+        caller: SocketId,
+        method: Arc<str>,
+        timeout: Duration,
+        now: Time,
+    ) -> Result<CallId, CallRefused> {
+        self.pass(now);
+        let room = self.flaw.and_then(|_| self.board.directory().user(caller)).cloned();
+        let taken = self.board.handle_call(caller, method.clone(), 100, timeout, now);
+        if let (Ok(id), Some(user)) = (taken, room) {
+            self.rooms.insert(id, RpcRoom { user, method });
+        }
+        taken
+    }
+
+    pub(crate) fn handle_unanswerable(&mut self, call: CallId, now: Time) {
+        self.pass(now);
+        if self.flaw == Some(Flaw::TrustAbsentReply)
+            && let Some(flight) = self.flights.get(&call)
+        {
+            return self.board.handle_disconnect(flight.target, Departure::TransportLost, now);
+        }
+        self.board.handle_unanswerable(call, now);
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Time> {
+        let kept = self.kept().next().map(|(at, _)| *at);
+        self.board.poll_timeout().into_iter().chain(kept).min()
+    }
+
+    pub(crate) fn load(&self) -> Load {
+        let mut load = self.board.load();
+        load.timers += self.kept().count();
+        load
+    }
+
+    pub(crate) fn in_flight(&self, socket: SocketId) -> usize {
+        self.board.in_flight(socket)
+    }
+
+    pub(crate) fn next_command(&mut self) -> Option<Command<u64>> {
+        let Some(flaw) = self.flaw else { return self.board.next_command() };
+        while let Some(command) = self.board.next_command() {
+            self.watch(&command);
+            if flaw != Flaw::DropCancel || !matches!(command, Command::Forget { .. }) {
+                return Some(command);
+            }
+        }
+        self.extra.pop_front()
+    }
+
+    /// Timers of calls that have ended.
+    fn kept(&self) -> impl Iterator<Item = &(Time, CallId)> {
+        self.ghosts.iter().filter(|_| self.flaw == Some(Flaw::KeepTimer))
+    }
+
+    fn watch(&mut self, command: &Command<u64>) {
+        match command {
+            Command::Emit { call, target, left, resumable } => {
+                let flight = Flight { target: *target, deadline: self.now + *left, left: *left, resumable: *resumable };
+                self.flights.insert(*call, flight);
+            }
+            Command::Answer { call, .. } | Command::Forget { call } => {
+                self.rooms.remove(call);
+                if let Some(flight) = self.flights.remove(call) {
+                    self.ghosts.insert((flight.deadline, *call));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Time has come so far.
+    fn pass(&mut self, now: Time) {
+        self.now = self.now.max(now);
+        while self.ghosts.first().is_some_and(|(at, _)| *at <= self.now)
+            && let Some((_, call)) = self.ghosts.pop_first()
+        {
+            if self.flaw == Some(Flaw::AnswerOnTimeoutToo) {
+                self.extra.push_back(Command::Answer { call, answer: Answer::TimedOut });
+            }
+        }
+    }
+
+    fn resend(&mut self, socket: SocketId, method: &Arc<str>) {
+        if self.flaw != Some(Flaw::ResendOnReconnect) {
+            return;
+        }
+        let user = self.board.directory().user(socket);
+        for (call, flight) in &self.flights {
+            let is_its = |room: &RpcRoom| Some(&room.user) == user && room.method == *method;
+            if self.rooms.get(call).is_some_and(is_its) {
+                let Flight { left, resumable, .. } = *flight;
+                self.extra.push_back(Command::Emit { call: *call, target: socket, left, resumable });
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! One replica's process: the real machines, and what its host would keep beside them.
+
+use std::collections::VecDeque;
+
+use pointwork_core::{Book, BookSettings, CallId, Roster, SocketId};
+
+use crate::calls::events::{CallEvent, CallRef, CallToken, Connection, PeerMessage, Process};
+use crate::calls::liveness::Liveness;
+use crate::calls::machine::{Flaw, FlawedSwitchboard};
+use crate::time::ReplicaClock;
+use crate::time::WorldTime;
+
+/// How many processes a schedule sees at most, one after the other.
+pub(crate) const PROCESSES_MAX: usize = 16;
+
+pub(crate) struct CallReplica {
+    pub(crate) state: ProcessState,
+    pub(crate) clock: ReplicaClock,
+    pub(crate) machine: FlawedSwitchboard,
+    pub(crate) roster: Roster,
+    pub(crate) book: Book<Process>,
+    pub(crate) liveness: Liveness,
+    /// The token of each call by its number, less one.
+    pub(crate) calls: Vec<CallToken>,
+    /// Requests to others that are not answered yet.
+    pub(crate) requests: Vec<OpenRequest>,
+    /// Results that were handed in here for calls of others, and not answered yet.
+    pub(crate) hand_ins: Vec<OpenHandIn>,
+    pub(crate) last_request: u32,
+    /// Acknowledgements that are awaited from sockets of this process.
+    pub(crate) awaited: Vec<AwaitedAck>,
+    pub(crate) link: RedisLink,
+    /// How many of the next messages to it are lost because it takes them too slowly.
+    pub(crate) overrun: usize,
+    pub(crate) interruptions: u64,
+    pub(crate) is_recall_due: bool,
+    pub(crate) shutdown: Option<Shutdown>,
+    /// What happened to it while it was stopped.
+    pub(crate) backlog: VecDeque<CallEvent>,
+    /// When the earliest alarm for its machine goes off.
+    pub(crate) alarm: Option<WorldTime>,
+    pub(crate) ticks: u32,
+    /// When its last message to each other process arrives: the next one does not overtake it.
+    pub(crate) arrivals: [WorldTime; PROCESSES_MAX],
+    /// How many it has sent.
+    pub(crate) messages: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProcessState {
+    Running,
+    /// It hangs: nothing is done, and nothing lost.
+    Stopped,
+    Ended,
+}
+
+/// Its connections to Redis.
+#[derive(Default)]
+pub(crate) struct RedisLink {
+    /// What is published to it arrives.
+    pub(crate) hears: bool,
+    /// What it publishes gets there.
+    pub(crate) speaks: bool,
+    /// Redis counts it as subscribed.
+    pub(crate) is_subscribed: bool,
+    /// Packets vanish, and neither side knows: what is sent waits for the network.
+    pub(crate) is_stalled: bool,
+    /// How often it broke: what belongs to an older break is void.
+    pub(crate) breaks: u32,
+    /// What waits to be sent: to whom, what, and the request that fails if it cannot be.
+    pub(crate) unsent: VecDeque<(Option<Process>, PeerMessage, Option<u32>)>,
+    /// What waits to be received.
+    pub(crate) unheard: VecDeque<(Process, PeerMessage)>,
+}
+
+pub(crate) struct OpenRequest {
+    pub(crate) request: u32,
+    pub(crate) peer: Process,
+    pub(crate) call: CallId,
+    pub(crate) target: SocketId,
+}
+
+pub(crate) struct OpenHandIn {
+    pub(crate) request: u32,
+    pub(crate) connection: Connection,
+    pub(crate) call: CallRef,
+}
+
+/// An acknowledgement that a socket owes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AwaitedAck {
+    pub(crate) connection: Connection,
+    pub(crate) token: CallToken,
+    pub(crate) origin: Origin,
+}
+
+/// Whose request it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Origin {
+    Here(CallId),
+    Peer { process: Process, request: u32 },
+}
+
+/// An orderly shutdown under way.
+pub(crate) struct Shutdown {
+    /// When calls in flight are broken off.
+    pub(crate) until: WorldTime,
+    /// The peers that know of it.
+    pub(crate) noted: Vec<Process>,
+}
+
+impl CallReplica {
+    /// A process that has just started, and is not connected to Redis yet.
+    pub(crate) fn new(flaw: Option<Flaw>, now: WorldTime) -> CallReplica {
+        CallReplica {
+            state: ProcessState::Running,
+            clock: ReplicaClock::new(now),
+            machine: FlawedSwitchboard::new(flaw),
+            roster: Roster::new(),
+            book: Book::new(BookSettings::default()),
+            liveness: Liveness::default(),
+            calls: Vec::new(),
+            requests: Vec::new(),
+            hand_ins: Vec::new(),
+            last_request: 0,
+            awaited: Vec::new(),
+            link: RedisLink::default(),
+            overrun: 0,
+            interruptions: 0,
+            is_recall_due: false,
+            shutdown: None,
+            backlog: VecDeque::new(),
+            alarm: None,
+            ticks: 0,
+            arrivals: [WorldTime::ZERO; PROCESSES_MAX],
+            messages: 0,
+        }
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.state == ProcessState::Running
+    }
+
+    /// Whether clients are let in.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_running() && self.shutdown.is_none()
+    }
+
+    pub(crate) fn next_request(&mut self) -> u32 {
+        self.last_request += 1;
+        self.last_request
+    }
+}

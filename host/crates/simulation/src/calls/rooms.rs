@@ -1,0 +1,65 @@
+//! The users and their methods. There are so few that clients meet.
+
+use std::sync::Arc;
+
+/// How many users there are.
+pub(crate) const USERS: usize = 2;
+/// How many methods each has.
+pub(crate) const METHODS: usize = 4;
+/// What the users are called.
+pub(crate) const USER_NAMES: [&str; USERS] = ["ada", "ben"];
+/// What their methods are called.
+pub(crate) const METHOD_NAMES: [&str; METHODS] = ["bash", "edit", "list", "read"];
+/// How many rooms there are in all.
+pub(crate) const ROOMS: usize = USERS * METHODS;
+
+/// A method of a user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Room(pub(crate) usize);
+
+impl Room {
+    pub(crate) fn new(user: usize, method: usize) -> Room {
+        Room(user * METHODS + method)
+    }
+
+    pub(crate) fn user(self) -> usize {
+        self.0 / METHODS
+    }
+
+    pub(crate) fn method(self) -> usize {
+        self.0 % METHODS
+    }
+
+    /// Its bit in a set of rooms.
+    pub(crate) fn bit(self) -> u8 {
+        1 << self.0
+    }
+}
+
+/// What users and methods are called.
+pub(crate) struct RoomNames {
+    pub(crate) users: [Arc<str>; USERS],
+    pub(crate) methods: [Arc<str>; METHODS],
+}
+
+impl RoomNames {
+    pub(crate) fn new() -> RoomNames {
+        RoomNames { users: ["ada", "ben"].map(Arc::from), methods: ["bash", "edit", "list", "read"].map(Arc::from) }
+    }
+
+    /// The user of that name.
+    pub(crate) fn user(&self, name: &str) -> usize {
+        self.users.iter().position(|user| **user == *name).unwrap_or_default()
+    }
+
+    /// What a room's user and method are called.
+    pub(crate) fn of(&self, room: Room) -> (Arc<str>, Arc<str>) {
+        (self.users[room.user()].clone(), self.methods[room.method()].clone())
+    }
+
+    /// The room of a user and a method of those names.
+    pub(crate) fn room(&self, user: &str, method: &str) -> Room {
+        let method = self.methods.iter().position(|known| **known == *method).unwrap_or_default();
+        Room::new(self.user(user), method)
+    }
+}

@@ -1,0 +1,190 @@
+//! Runs a schedule: a world of calls from a seed, to its end. Or the schedules of many seeds, on all cores.
+
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::calls::machine::Flaw;
+use crate::calls::outcomes::RpcOutcomes;
+use crate::calls::rules::{Native, Rules};
+use crate::calls::world::CallWorld;
+use crate::counts::Counts;
+use crate::scenario::RpcScenario;
+use crate::trace::Trace;
+use crate::violation::Violation;
+
+/// How many steps a schedule has unless said otherwise.
+pub const STEPS: u32 = 300;
+/// Seeds that one thread takes at once.
+const CHUNK: u64 = 16;
+
+/// One run, told completely by its fields.
+#[derive(Clone, Copy)]
+pub struct Schedule<'a> {
+    /// Everything that happens follows from it.
+    pub seed: u64,
+    /// How many steps until everything heals.
+    pub steps: u32,
+    /// Who answers the machines' questions; by default the native rules, with constants of the seed's choice.
+    pub rules: Option<&'a dyn Rules>,
+    /// A mistake that the machines are made to make.
+    pub flaw: Option<Flaw>,
+    /// What the world is like; without one everything there is goes wrong in it.
+    pub scenario: Option<&'a RpcScenario>,
+}
+
+/// What came of a schedule.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    /// How many steps were taken.
+    pub steps: u32,
+    /// How calls ended, by name.
+    pub ends: Counts,
+    /// What went wrong in the world, by name.
+    pub faults: Counts,
+    /// The first invariant that did not hold.
+    pub broken: Option<Violation>,
+    /// What it was like for callers.
+    pub outcomes: RpcOutcomes,
+}
+
+impl<'a> Schedule<'a> {
+    /// A schedule of the real machines with the native rules.
+    pub fn new(seed: u64, steps: u32) -> Schedule<'a> {
+        Schedule { seed, steps, rules: None, flaw: None, scenario: None }
+    }
+
+    /// The world of a seed in a scenario, with the rules that are tried.
+    pub fn of_scenario(scenario: &'a RpcScenario, seed: u64, rules: &'a dyn Rules) -> Schedule<'a> {
+        // The scenario has bounded its steps.
+        let steps = u32::try_from(scenario.steps).unwrap_or(STEPS);
+        Schedule { seed, steps, rules: Some(rules), flaw: None, scenario: Some(scenario) }
+    }
+
+    /// Runs it.
+    pub fn run(&self) -> Report {
+        self.play(None)
+    }
+
+    /// Runs it and reports everything that happens, line by line.
+    pub fn trace(&self, mut listener: impl FnMut(&str)) -> Report {
+        self.play(Some(&mut listener))
+    }
+
+    fn play(&self, listener: Option<&mut dyn FnMut(&str)>) -> Report {
+        let native = Native::of_seed(self.seed);
+        let rules = self.rules.unwrap_or(&native);
+        let trace = Trace::new(listener.map(|listener| -> &mut dyn FnMut(&str) { listener }));
+        let mut world = CallWorld::new((self.seed, self.steps), self.flaw, self.scenario, rules, trace);
+        world.run();
+        let outcomes = world.outcomes();
+        Report {
+            steps: world.steps,
+            ends: world.audit.ends,
+            faults: world.faults,
+            broken: world.audit.broken,
+            outcomes,
+        }
+    }
+}
+
+/// A range of seeds, each with as many steps.
+#[derive(Debug, Clone)]
+pub struct Sweep {
+    /// The seeds.
+    pub seeds: Range<u64>,
+    /// Steps of each.
+    pub steps: u32,
+    /// A mistake that the machines are made to make.
+    pub flaw: Option<Flaw>,
+    /// How many threads; at least one.
+    pub threads: usize,
+}
+
+/// A seed with which an invariant does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The seed.
+    pub seed: u64,
+    /// What does not hold.
+    pub violation: Violation,
+}
+
+/// What came of a sweep.
+#[derive(Debug, Clone, Default)]
+pub struct Swept {
+    /// How many schedules were run.
+    pub schedules: u64,
+    /// How calls ended.
+    pub ends: Counts,
+    /// What went wrong in the world.
+    pub faults: Counts,
+    /// The lowest seed that failed, of those that were run: a sweep ends soon after the first.
+    pub failure: Option<Failure>,
+}
+
+impl Sweep {
+    /// Runs the schedules. `progress` hears now and then how many are done.
+    pub fn run(&self, progress: impl Fn(u64) + Sync) -> Swept {
+        let next = AtomicU64::new(self.seeds.start);
+        let has_failed = AtomicBool::new(false);
+        let swept = Mutex::new(Swept::default());
+        let work = || {
+            while !has_failed.load(Ordering::Relaxed) {
+                let from = next.fetch_add(CHUNK, Ordering::Relaxed);
+                if from >= self.seeds.end {
+                    return;
+                }
+                let part = self.run_some(from..self.seeds.end.min(from + CHUNK));
+                has_failed.fetch_or(part.failure.is_some(), Ordering::Relaxed);
+                let mut swept = swept.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                swept.add(part);
+                progress(swept.schedules);
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..self.threads.max(1) {
+                scope.spawn(work);
+            }
+        });
+        swept.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn run_some(&self, seeds: Range<u64>) -> Swept {
+        let mut swept = Swept::default();
+        for seed in seeds {
+            let schedule = Schedule { flaw: self.flaw, ..Schedule::new(seed, self.steps) };
+            let report = run(&schedule);
+            swept.schedules += 1;
+            swept.ends.add(&report.ends);
+            swept.faults.add(&report.faults);
+            if let Some(violation) = report.broken {
+                swept.failure = Some(Failure { seed, violation });
+                return swept;
+            }
+        }
+        swept
+    }
+}
+
+impl Swept {
+    fn add(&mut self, part: Swept) {
+        self.schedules += part.schedules;
+        self.ends.add(&part.ends);
+        self.faults.add(&part.faults);
+        let failures = [self.failure.take(), part.failure];
+        self.failure = failures.into_iter().flatten().min_by_key(|failure| failure.seed);
+    }
+}
+
+/// A machine that panics breaks an invariant, too.
+fn run(schedule: &Schedule<'_>) -> Report {
+    catch_unwind(AssertUnwindSafe(|| schedule.run())).unwrap_or_else(|cause| {
+        let text = cause.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| cause.downcast_ref::<&str>().map(ToString::to_string));
+        let what = text.unwrap_or_else(|| "for no reason that it gave".to_owned());
+        let broken = Some(Violation { invariant: "no-panic", what });
+        Report { broken, ..Report::default() }
+    })
+}

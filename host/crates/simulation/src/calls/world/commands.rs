@@ -1,0 +1,154 @@
+//! Carries out the commands of a call machine in order, as the host does.
+
+use pointwork_core::{AskId, CallId, Command};
+
+use super::state::CallWorld;
+use crate::calls::display::process_name;
+use crate::calls::events::{CallEvent, CallRef, Process, RuleAnswer, ServerPacket, connection};
+use crate::calls::replica::Origin;
+use crate::trace::trace;
+
+impl CallWorld<'_> {
+    /// Carries out all commands of a machine, and checks what holds then.
+    pub(super) fn run_commands(&mut self, process: Process) {
+        let now = self.replicas[process].clock.at(self.now);
+        while let Some(command) = self.replicas[process].machine.next_command() {
+            self.trace_command(process, &command);
+            self.audit.check_command(process, &command, now);
+            if self.audit.broken.is_some() {
+                return;
+            }
+            self.execute(process, command);
+        }
+        self.audit.check_steady(process, &self.replicas[process].machine, now);
+        self.arm(process);
+    }
+
+    fn execute(&mut self, process: Process, command: Command<u64>) {
+        match command {
+            Command::AskTarget { call, ask, user, input, candidates } => {
+                let choice = self.rules.choose(self.rule_moment(process, call, ask), &user, &input, &candidates);
+                self.rule_answered(process, call, ask, RuleAnswer::Choice(choice));
+            }
+            Command::AskGrace { call, ask, user, input, absence } => {
+                let wait_ms = self.rules.wait(self.rule_moment(process, call, ask), &user, &input, &absence);
+                self.rule_answered(process, call, ask, RuleAnswer::Wait(wait_ms));
+            }
+            Command::AskPresence { call, ask, user, input, doubt } => {
+                let verdict = self.rules.judge(self.rule_moment(process, call, ask), &user, &input, &doubt);
+                self.rule_answered(process, call, ask, RuleAnswer::Judgement(verdict));
+            }
+            Command::Emit { call, target, left, resumable } => {
+                let token = self.replicas[process].calls[call.0 as usize - 1];
+                self.calls[token].may_be_handed_in = resumable;
+                self.calls[token].is_sent(self.now);
+                let called = resumable.then_some(CallRef { process, call });
+                let line = connection(target);
+                let sent = if self.connections[line].process == process {
+                    self.send_here(process, line, token, called, Origin::Here(call))
+                } else {
+                    self.send_there(process, call, target, called, left)
+                };
+                if !sent {
+                    let now = self.replicas[process].clock.at(self.now);
+                    trace!(self, process_name(process), "the request of call {} cannot be sent", call.0);
+                    self.audit.request_unanswerable(process, call, true, now);
+                    self.replicas[process].machine.at(now).handle_undelivered(call, now);
+                }
+            }
+            Command::Answer { call, answer } => {
+                let token = self.forget_call(process, call);
+                self.measure_end(token, answer.error());
+                self.send_down(self.calls[token].caller, ServerPacket::Answer { token });
+            }
+            Command::Forget { call } => _ = self.forget_call(process, call),
+            Command::Held { .. } | Command::WarnSeveral { .. } => {}
+        }
+    }
+
+    /// Drops what is kept for a call, and gives its token.
+    fn forget_call(&mut self, process: Process, call: CallId) -> usize {
+        let replica = &mut self.replicas[process];
+        replica.requests.retain(|open| open.call != call);
+        replica.awaited.retain(|awaited| !matches!(awaited.origin, Origin::Here(here) if here == call));
+        let token = replica.calls[call.0 as usize - 1];
+        self.calls[token].may_be_handed_in = false;
+        token
+    }
+
+    /// A policy has answered: the machine gets the answer at once, or late, or twice.
+    fn rule_answered(&mut self, process: Process, call: CallId, ask: AskId, verdict: RuleAnswer) {
+        if self.scenario.is_some() || !self.chance.once_in(5) {
+            return self.deliver_answer(process, call, ask, verdict);
+        }
+        self.faults.count("late verdict");
+        self.deliver_answer_later(process, call, ask, verdict);
+        match self.chance.below(6) {
+            0 | 1 => self.deliver_answer(process, call, ask, verdict),
+            2 => self.deliver_answer_later(process, call, ask, verdict),
+            _ => return,
+        }
+        self.faults.count("doubled verdict");
+    }
+
+    fn deliver_answer_later(&mut self, process: Process, call: CallId, ask: AskId, verdict: RuleAnswer) {
+        let at = self.now + self.chance.weighted(&[(8, 0, 20), (3, 20, 900), (1, 900, 5_000)]);
+        self.agenda.enter(at, CallEvent::Verdict { process, call, ask, verdict });
+    }
+
+    /// An answer comes late: what it was about may have changed.
+    pub(super) fn late_answer(&mut self, process: Process, call: CallId, ask: AskId, verdict: RuleAnswer) {
+        self.catch_up(process);
+        trace!(self, process_name(process), "a late verdict on call {}, question {}: {verdict:?}", call.0, ask.0);
+        self.deliver_answer(process, call, ask, verdict);
+        self.run_commands(process);
+    }
+
+    fn deliver_answer(&mut self, process: Process, call: CallId, ask: AskId, verdict: RuleAnswer) {
+        let replica = &mut self.replicas[process];
+        let now = replica.clock.at(self.now);
+        match verdict {
+            RuleAnswer::Choice(choice) => {
+                self.audit.target_answered(process, call, ask, choice);
+                replica.machine.at(now).handle_choice(call, ask, choice, now);
+            }
+            RuleAnswer::Wait(wait_ms) => {
+                self.audit.grace_answered(process, call, ask, wait_ms, now);
+                replica.machine.at(now).handle_wait(call, ask, wait_ms, now);
+            }
+            RuleAnswer::Judgement(verdict) => {
+                self.audit.presence_answered(process, call, ask, verdict);
+                replica.machine.at(now).handle_judgement(call, ask, verdict, now);
+            }
+        }
+    }
+
+    fn trace_command(&mut self, process: Process, command: &Command<u64>) {
+        if !self.trace.is_on() {
+            return;
+        }
+        let what = match command {
+            Command::AskTarget { call, ask, candidates, .. } => {
+                format!("call {}: target is asked about {} (question {})", call.0, candidates.len(), ask.0)
+            }
+            Command::AskGrace { call, ask, absence, .. } => {
+                format!("call {}: grace is asked, {:?} (question {})", call.0, absence.cause, ask.0)
+            }
+            Command::AskPresence { call, ask, doubt, .. } => {
+                let (cause, since, back) = (doubt.cause, doubt.since_ms, doubt.returned);
+                format!(
+                    "call {}: presence is asked, {cause:?} for {since} ms, back {back} (question {})",
+                    call.0, ask.0
+                )
+            }
+            Command::Emit { call, target, resumable, .. } => {
+                format!("call {} is sent to socket {}, resumable {resumable}", call.0, target.0)
+            }
+            Command::Held { call, left, .. } => format!("call {} is held for {} ms more", call.0, left.as_millis()),
+            Command::Answer { call, answer } => format!("call {} ends: {answer:?}", call.0),
+            Command::Forget { call } => format!("call {} is forgotten", call.0),
+            Command::WarnSeveral { method, count, .. } => format!("{count} sockets have {method}"),
+        };
+        trace!(self, process_name(process), "  {what}");
+    }
+}

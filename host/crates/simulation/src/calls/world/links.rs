@@ -1,0 +1,149 @@
+//! Keeps the link of a process to Redis: sends heartbeats, looks who is subscribed, and recovers when the link is back.
+
+use std::time::Duration;
+
+use super::state::CallWorld;
+use crate::calls::display::process_name;
+use crate::calls::events::{CallEvent, HandInOutcome, PeerMessage, Process};
+use crate::trace::trace;
+
+/// How often a process does what is due among its peers; every other time it sends a heartbeat.
+const TICK: Duration = Duration::from_millis(250);
+
+impl CallWorld<'_> {
+    pub(super) fn tick(&mut self, process: Process) {
+        let replica = &mut self.replicas[process];
+        let now = replica.clock.at(self.now);
+        replica.liveness.timeout(now);
+        self.apply_peer_news(process);
+        let replica = &mut self.replicas[process];
+        let is_up = replica.liveness.is_up();
+        if replica.liveness.is_cut_off(now) {
+            // Whoever waits for them is better told now than when the link is back, whenever that is.
+            self.fail_all(process);
+        } else if is_up && std::mem::take(&mut replica.is_recall_due) {
+            self.recall_all(process);
+        }
+        self.look(process);
+        self.replicas[process].book.handle_timeout(now);
+        self.run_book_commands(process);
+        let replica = &mut self.replicas[process];
+        replica.ticks += 1;
+        let (is_beat_due, next) = (replica.ticks % 2 == 1, replica.clock.when(now + TICK));
+        if is_beat_due {
+            self.beat(process, None, !is_up);
+        }
+        if self.is_ticking {
+            self.agenda.enter(next.max(self.now), CallEvent::Tick(process));
+        }
+    }
+
+    /// Looks who is subscribed.
+    pub(super) fn look(&mut self, process: Process) {
+        let mut liveness = std::mem::take(&mut self.replicas[process].liveness);
+        let now = self.replicas[process].clock.at(self.now);
+        liveness.look(|peer| self.replicas[peer].link.is_subscribed, now);
+        self.replicas[process].liveness = liveness;
+        self.apply_peer_news(process);
+    }
+
+    /// Sends a heartbeat to all or one; with `hello` they are to answer at once.
+    fn beat(&mut self, process: Process, to: Option<Process>, hello: bool) {
+        let replica = &self.replicas[process];
+        let (seq, interruptions) = (replica.roster.seq(), replica.interruptions);
+        self.publish(process, to, PeerMessage::Beat { seq, interruptions, hello }, None);
+    }
+
+    /// The own heartbeat came back.
+    pub(super) fn handle_own_heartbeat(&mut self, process: Process) {
+        let now = self.replicas[process].clock.at(self.now);
+        let was_down = self.replicas[process].liveness.echo(now);
+        self.apply_peer_news(process);
+        if was_down {
+            // Peers know from now on that it is subscribed.
+            self.beat(process, None, false);
+            self.recall_all(process);
+        }
+    }
+
+    /// A peer's heartbeat came.
+    pub(super) fn handle_heartbeat(
+        &mut self,
+        process: Process,
+        from: Process,
+        seq: u64,
+        interruptions: u64,
+        hello: bool,
+    ) {
+        if hello {
+            // This goes first: a peer takes no notes from a process that it does not know.
+            self.beat(process, Some(from), false);
+        }
+        let now = self.replicas[process].clock.at(self.now);
+        let was_interrupted = self.replicas[process].liveness.beat(from, seq, interruptions, hello, now);
+        self.apply_peer_news(process);
+        if was_interrupted {
+            self.recall(process, from);
+        }
+    }
+
+    /// A process learns that its subscription is broken.
+    pub(super) fn interrupted(&mut self, process: Process) {
+        trace!(self, process_name(process), "its subscription is interrupted");
+        let replica = &mut self.replicas[process];
+        let now = replica.clock.at(self.now);
+        replica.interruptions += 1;
+        replica.liveness.interrupted(now);
+        self.apply_peer_news(process);
+        self.publish(process, None, PeerMessage::Away, None);
+    }
+
+    /// A process is connected to Redis again.
+    pub(super) fn attached(&mut self, process: Process, breaks: u32) {
+        let link = &mut self.replicas[process].link;
+        if link.breaks != breaks || link.hears {
+            return;
+        }
+        if !self.redis.is_up {
+            let again = self.now + self.chance.span(10, 250);
+            return self.agenda.enter(again, CallEvent::Attached { process, breaks });
+        }
+        trace!(self, process_name(process), "is connected to Redis");
+        let was_stalled = std::mem::take(&mut link.is_stalled);
+        let unheard = std::mem::take(&mut link.unheard);
+        (link.hears, link.speaks, link.is_subscribed) = (true, true, true);
+        self.audit.subscription_changed(process, true);
+        // The network is back and so is what waited for it; or the connections had to be made anew.
+        let is_lost = was_stalled && self.chance.once_in(2);
+        self.flush(process, is_lost);
+        if is_lost {
+            self.interrupted(process);
+        } else {
+            for (from, message) in unheard {
+                self.receive(process, from, message);
+            }
+        }
+        if !was_stalled || is_lost {
+            self.beat(process, None, true);
+        }
+    }
+
+    /// Redis sees that a connection is dead: nobody is subscribed there.
+    pub(super) fn unsubscribe(&mut self, process: Process) {
+        self.replicas[process].link.is_subscribed = false;
+        self.audit.subscription_changed(process, false);
+        for looking in (0..self.replicas.len()).filter(|looking| *looking != process) {
+            let first = self.now + self.chance.span(0, 50);
+            self.agenda.enter(first, CallEvent::Look(looking));
+            self.agenda.enter(first + Duration::from_millis(120), CallEvent::Look(looking));
+        }
+    }
+
+    fn fail_all(&mut self, process: Process) {
+        let replica = &self.replicas[process];
+        let requests: Vec<u32> = replica.requests.iter().map(|open| open.request).collect();
+        let hand_ins: Vec<u32> = replica.hand_ins.iter().map(|open| open.request).collect();
+        requests.into_iter().for_each(|request| self.lose_request(process, request));
+        hand_ins.into_iter().for_each(|request| self.close_hand_in(process, request, HandInOutcome::Unreachable));
+    }
+}

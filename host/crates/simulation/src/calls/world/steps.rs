@@ -1,0 +1,272 @@
+//! Takes the steps of a schedule: what clients do of their own accord, at random or as a scenario says.
+
+use std::time::Duration;
+
+use pointwork_core::{AskId, CallId};
+
+use super::faults::Fault;
+use super::state::CallWorld;
+use crate::calls::display::client_name;
+use crate::calls::events::{CallEvent, CallRef, CallToken, ClientId, ClientPacket, Connection, Process, Resumed};
+use crate::calls::rooms::{METHODS, Room};
+use crate::calls::rules::RuleMoment;
+use crate::chance::Chance;
+use crate::draws::Drawn;
+use crate::scenario::{RpcScenario, Span};
+use crate::trace::trace;
+
+/// How many clients there are at most, those that have left included.
+const CLIENTS_MAX: usize = 24;
+/// The wall clock when the world began, in milliseconds since 1970.
+const BEGAN_MS: u64 = 1_800_000_000_000;
+
+impl CallWorld<'_> {
+    /// One step, and the next one after a while.
+    pub(super) fn random_step(&mut self) {
+        if self.is_healed {
+            return;
+        }
+        self.steps += 1;
+        if self.chance.below(100) < self.faults_percent {
+            self.fault();
+        } else {
+            match self.chance.below(100) {
+                0..=57 => self.call_something(),
+                58..=63 => self.register_something(),
+                64..=69 => self.unregister_something(),
+                70..=83 => self.lose_connection(),
+                84..=87 => self.close_connection(),
+                88 => self.leave_for_good(),
+                89..=91 if self.clients.len() < CLIENTS_MAX => {
+                    let is_daemon = !self.chance.once_in(3);
+                    self.add_client(is_daemon);
+                }
+                92..=93 => self.hand_in_anything(),
+                94 => self.resume_anothers(),
+                _ => {}
+            }
+        }
+        let spans = [(24, 0, 0), (26, 0, 5), (20, 5, 50), (22, 50, 400), (7, 400, 3_000), (1, 3_000, 14_000)];
+        let next = self.now + self.chance.weighted(&spans);
+        self.agenda.enter(next, CallEvent::Step);
+    }
+
+    pub(super) fn call_something(&mut self) {
+        // Daemons call, too, but less.
+        let is_any = self.chance.once_in(5);
+        let Some(client) = self.any_connected(|is_daemon| is_any || !is_daemon) else { return };
+        let room = self.any_room(client);
+        let timeout_ms = match self.scenario {
+            Some(scenario) => self.chance.number(scenario.timeout_ms),
+            None => self.chance.pick(&[30_000, 30_000, 30_000, 30_000, 60_000, 8_000, 1_500, 300, 20]),
+        };
+        // Several at once, as an app that opens does.
+        for _ in 0..self.chance.pick(&[1, 1, 1, 2, 4]) {
+            self.make_call(client, room, timeout_ms);
+        }
+    }
+
+    pub(super) fn register_something(&mut self) {
+        let Some(client) = self.any_connected(|is_daemon| is_daemon) else { return };
+        let room = self.any_room(client);
+        self.clients[client].rooms |= room.bit();
+        self.send_from_client(client, ClientPacket::Register(room));
+    }
+
+    pub(super) fn unregister_something(&mut self) {
+        let Some(client) = self.any_connected(|is_daemon| is_daemon) else { return };
+        let room = self.any_room(client);
+        self.clients[client].rooms &= !room.bit();
+        self.send_from_client(client, ClientPacket::Unregister(room));
+        if self.chance.once_in(3) {
+            self.clients[client].rooms |= room.bit();
+            self.send_from_client(client, ClientPacket::Register(room));
+        }
+    }
+
+    pub(super) fn lose_connection(&mut self) {
+        let is_any = self.chance.once_in(4);
+        let Some(client) = self.any_connected(|is_daemon| is_daemon || is_any) else { return };
+        let Some(connection) = self.clients[client].connection else { return };
+        self.faults.count("connection cut");
+        trace!(self, client_name(client), "its connection breaks");
+        let server = [(6, 0, 5), (3, 5, 2_000), (1, 2_000, 25_000)];
+        self.cut(connection, &server, &[(6, 0, 50), (3, 50, 3_000), (1, 3_000, 20_000)]);
+    }
+
+    pub(super) fn close_connection(&mut self) {
+        let Some(client) = self.any_connected(|_| true) else { return };
+        self.close_from(client);
+        self.disconnected(client);
+    }
+
+    fn leave_for_good(&mut self) {
+        let Some(client) = self.any_connected(|_| true) else { return };
+        self.faults.count("client left for good");
+        self.clients[client].has_left = true;
+        self.close_from(client);
+        self.disconnected(client);
+    }
+
+    /// Somebody hands in what is not theirs, or has been handed in.
+    fn hand_in_anything(&mut self) {
+        let Some(client) = self.any_connected(|_| true) else { return };
+        let newest = self.calls.len().min(8);
+        let Some(token) = self.calls.len().checked_sub(1 + self.chance.below(newest)) else { return };
+        let Some((process, call)) = self.calls[token].taken_on else { return };
+        let is_own = self.clients[client].user == self.clients[self.connections[self.calls[token].caller].client].user;
+        // Of an own call that may be sent to a daemon that may, this would be a result.
+        if is_own && self.calls[token].may_be_handed_in {
+            return;
+        }
+        self.faults.count("hand-in of another's");
+        self.send_from_client(client, ClientPacket::HandIn { call: CallRef { process, call }, value: u64::MAX });
+    }
+
+    /// Somebody claims to be another user's daemon that is back.
+    fn resume_anothers(&mut self) {
+        let Some(client) = self.any_connected(|_| true) else { return };
+        let Some(daemon) = self.any_connected(|is_daemon| is_daemon) else { return };
+        let (liar, victim) = (&self.clients[client], &self.clients[daemon]);
+        let (Some(new), Some(old)) = (liar.connection, victim.connection) else { return };
+        if liar.user != victim.user {
+            self.faults.count("resumed as another");
+            let resumed = Resumed { user: liar.user, old, new, has: Vec::new() };
+            self.send_up(new, ClientPacket::Resumed(resumed.into()));
+        }
+    }
+
+    /// A client closes its connection on purpose.
+    pub(super) fn close_from(&mut self, client: ClientId) {
+        trace!(self, client_name(client), "closes its connection");
+        self.send_from_client(client, ClientPacket::Close);
+    }
+
+    fn send_from_client(&mut self, client: ClientId, packet: ClientPacket) {
+        if let Some(connection) = self.clients[client].connection {
+            self.send_up(connection, packet);
+        }
+    }
+
+    /// A client that believes to be connected, and is a daemon or not.
+    fn any_connected(&mut self, is_wanted: impl Fn(bool) -> bool) -> Option<ClientId> {
+        let start = self.chance.below(self.clients.len());
+        let mut around = (0..self.clients.len()).map(|offset| (start + offset) % self.clients.len());
+        around.find(|client| self.clients[*client].connection.is_some() && is_wanted(self.clients[*client].rooms != 0))
+    }
+
+    /// A method of a client's user; the first ones more often.
+    fn any_room(&mut self, client: ClientId) -> Room {
+        let among = 1 + self.chance.below(METHODS);
+        Room::new(self.clients[client].user, self.chance.below(among))
+    }
+
+    /// How many there are of something.
+    pub(super) fn count(
+        &mut self,
+        nth: u64,
+        of: fn(&RpcScenario) -> Span,
+        otherwise: fn(&mut Chance) -> usize,
+    ) -> usize {
+        self.chance.name(Drawn::World, 0, nth);
+        match self.scenario {
+            Some(scenario) => self.chance.number(of(scenario)) as usize,
+            None => otherwise(&mut self.chance),
+        }
+    }
+
+    /// Whether a new daemon can hand in results.
+    pub(super) fn may_resume(&mut self) -> bool {
+        match self.scenario {
+            Some(scenario) => self.chance.percent(scenario.resumable_percent),
+            None => self.chance.once_in(2),
+        }
+    }
+
+    /// One step of a scenario, and the next one after a while.
+    pub(super) fn scenario_step(&mut self, scenario: &RpcScenario) {
+        if self.is_healed {
+            return;
+        }
+        let nth = u64::from(self.steps);
+        self.steps += 1;
+        self.chance.name(Drawn::Step, 0, nth);
+        let next = self.now + Duration::from_millis(self.chance.number(scenario.pause_ms));
+        self.agenda.enter(next, CallEvent::Step);
+        if self.chance.percent(scenario.faults.percent) {
+            self.scenario_fault(scenario, nth);
+        } else {
+            let steps = &scenario.clients;
+            let weights = [steps.call, steps.register, steps.unregister, steps.lose, steps.close];
+            match self.weighed(&weights) {
+                0 => self.call_something(),
+                1 => self.register_something(),
+                2 => self.unregister_something(),
+                3 => self.lose_connection(),
+                _ => self.close_connection(),
+            }
+        }
+    }
+
+    fn scenario_fault(&mut self, scenario: &RpcScenario, nth: u64) {
+        self.chance.name(Drawn::Fault, 0, nth);
+        let Some(process) = self.any_running() else { return };
+        let faults = &scenario.faults;
+        let weights = [
+            (Fault::Stall, faults.stall),
+            (Fault::RedisLink, faults.link),
+            (Fault::Overrun, faults.overrun),
+            (Fault::Stop, faults.hang),
+            (Fault::Kill, faults.kill),
+            (Fault::Vanish, faults.vanish),
+            (Fault::Drain, faults.drain),
+            (Fault::Redis, faults.redis),
+        ];
+        let which = self.weighed(&weights.map(|(_, weight)| weight));
+        self.inject(process, weights[which].0);
+    }
+
+    /// One of these by its weight; they are not all 0.
+    fn weighed(&mut self, weights: &[u64]) -> usize {
+        let mut left = self.chance.below(weights.iter().sum::<u64>() as usize) as u64;
+        for (place, weight) in weights.iter().enumerate() {
+            if left < *weight {
+                return place;
+            }
+            left -= weight;
+        }
+        0
+    }
+
+    /// A daemon sets to work on a request: as long as the call takes, times how slow this daemon is.
+    pub(super) fn scenario_work(&mut self, scenario: &RpcScenario, client: ClientId, token: CallToken) {
+        self.chance.name(Drawn::Quickness, client as u64, 0);
+        let slowness = self.chance.number(Span { min: 100, max: 100 * scenario.slowest_times });
+        self.chance.name(Drawn::Work, token as u64, 0);
+        if self.chance.percent(scenario.never_percent) {
+            return;
+        }
+        let work = Duration::from_millis(self.chance.number(scenario.work_ms) * slowness / 100);
+        let daemon = &mut self.clients[client];
+        let begins = if scenario.one_at_a_time { daemon.busy_until.max(self.now) } else { self.now };
+        daemon.busy_until = begins + work;
+        self.agenda.enter(begins + work, CallEvent::Finish { client, token });
+    }
+
+    /// The next packet of a connection.
+    pub(super) fn name_packet(&mut self, connection: Connection) {
+        let line = &mut self.connections[connection];
+        line.packets += 1;
+        self.chance.name(Drawn::Packet, connection as u64, line.packets);
+    }
+
+    /// Time and chance of a question.
+    pub(super) fn rule_moment(&self, process: Process, call: CallId, ask: AskId) -> RuleMoment {
+        let since_ms = self.now.since(crate::time::WorldTime::ZERO).as_millis();
+        let token = self.replicas[process].calls.get(call.0 as usize - 1).copied().unwrap_or_default();
+        RuleMoment {
+            now_ms: BEGAN_MS + u64::try_from(since_ms).unwrap_or(u64::MAX / 2),
+            seed: self.draws.bits(Drawn::Question, token as u64, ask.0.into()),
+        }
+    }
+}

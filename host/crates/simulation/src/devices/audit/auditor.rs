@@ -1,0 +1,127 @@
+//! The auditor of a world of devices: what it knows of each socket and device, and how it says that an invariant is broken.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pointwork_core::SocketId;
+use pointwork_core::device::{DeviceSettings, LocalHolder, Status};
+
+use super::trials::TrialCounts;
+use crate::counts::Counts;
+use crate::time::{MS, SECOND};
+use crate::violation::Violation;
+
+/// How long after the store was in trouble its record may not be the truth: every step may have waited in vain.
+const TROUBLE_US: u64 = 20 * SECOND;
+/// How many events a record keeps at most.
+pub(super) const HISTORY_MAX: usize = 16;
+
+#[derive(Default)]
+pub(crate) struct DeviceAuditor {
+    pub(super) now_us: u64,
+    /// When the step before was over.
+    pub(super) last_step_us: u64,
+    pub(super) sockets: BTreeMap<SocketId, SocketRecord>,
+    /// Those that were refused in this step.
+    pub(super) refused: Vec<SocketId>,
+    pub(super) devices: BTreeMap<Arc<str>, DeviceRecord>,
+    pub(super) heartbeat_timeout_us: u64,
+    pub(super) offline_debounce_us: u64,
+    /// When the store was last in trouble, or may have been.
+    pub(super) trouble_us: Option<u64>,
+    /// What is written is an operator's change.
+    pub(crate) is_operating: bool,
+    pub(super) trials: TrialCounts,
+    /// What happened. Only random schedules count.
+    pub(crate) counts: Option<Counts>,
+    /// The first invariant that did not hold.
+    pub(crate) broken: Option<Violation>,
+}
+
+/// What a socket was told.
+#[derive(Default)]
+pub(super) struct SocketRecord {
+    pub(super) arrived_us: Option<u64>,
+    pub(super) refreshes: usize,
+    pub(super) is_checked: bool,
+    /// It proved a token, or brought a pairing code.
+    pub(super) is_proved: bool,
+    pub(super) is_registered: bool,
+    pub(super) is_refused: bool,
+    pub(super) is_told_to_close: bool,
+}
+
+/// What is known of a device.
+#[derive(Default)]
+pub(super) struct DeviceRecord {
+    /// Its sockets that were in place, and when they were last, if they are not now.
+    pub(super) in_place: Vec<(SocketId, Option<u64>)>,
+    /// The greatest epoch by which a socket was accepted.
+    pub(super) accepted: u64,
+    /// What dashboards show: the status with the greatest epoch.
+    pub(super) shown: (u64, Status),
+    /// A replica takes a socket for the holder, and knows that the record says so.
+    pub(super) is_held: bool,
+    /// When that was last so, if it is not now.
+    pub(super) held_us: Option<u64>,
+}
+
+/// A socket that a replica takes for the holder.
+#[derive(Debug)]
+pub(crate) struct Believed {
+    pub(crate) replica: Arc<str>,
+    pub(crate) holder: LocalHolder,
+}
+
+impl DeviceAuditor {
+    pub(crate) fn new(settings: &DeviceSettings, is_counting: bool) -> DeviceAuditor {
+        DeviceAuditor {
+            heartbeat_timeout_us: u64::from(settings.heartbeat_timeout_ms) * MS,
+            offline_debounce_us: u64::from(settings.offline_debounce_ms) * MS,
+            counts: is_counting.then(Counts::default),
+            ..DeviceAuditor::default()
+        }
+    }
+
+    /// A step begins.
+    pub(crate) fn begin_step(&mut self, now_us: u64) {
+        (self.last_step_us, self.now_us) = (self.now_us, now_us);
+    }
+
+    /// The store is in trouble, or may be.
+    pub(crate) fn trouble(&mut self) {
+        self.trouble_us = Some(self.now_us);
+    }
+
+    pub(super) fn is_in_trouble(&self) -> bool {
+        self.trouble_us.is_some_and(|at| self.now_us - at < TROUBLE_US)
+    }
+
+    /// Counts something that happened.
+    pub(crate) fn count(&mut self, what: impl Into<Cow<'static, str>>) {
+        if let Some(counts) = &mut self.counts {
+            counts.count(what);
+        }
+    }
+
+    /// Counts something whose name must be put together first.
+    pub(crate) fn count_with(&mut self, what: impl FnOnce() -> String) {
+        if let Some(counts) = &mut self.counts {
+            counts.count(what());
+        }
+    }
+
+    pub(crate) fn demand(&mut self, holds: bool, invariant: &'static str, what: impl FnOnce() -> String) {
+        if !holds && self.broken.is_none() {
+            self.broken = Some(Violation { invariant, what: what() });
+        }
+    }
+
+    pub(super) fn device(&mut self, device: &Arc<str>) -> &mut DeviceRecord {
+        if !self.devices.contains_key(device) {
+            self.devices.insert(device.clone(), DeviceRecord::default());
+        }
+        self.devices.get_mut(device).unwrap_or_else(|| unreachable!())
+    }
+}

@@ -1,0 +1,16 @@
+//! The mistakes that a world of devices can be made to make.
+
+/// A mistake, to show that the simulation would notice it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeviceFlaw {
+    /// The store writes a record whatever its epoch is.
+    SwapWithoutEpoch,
+    /// A holder is evicted before another socket has won the session.
+    EvictBeforeWon,
+    /// The end of an evicted socket says that its device is offline.
+    EvictedArmsOffline,
+    /// A socket of a dead replica is said to be alive.
+    RefuseForTheDead,
+    /// A socket that was refused is not closed.
+    NewcomerNotClosed,
+}

@@ -1,0 +1,12 @@
+//! A world of devices: replicas with the real machines, one store, the network between them, and devices with their sockets.
+
+mod clients;
+mod commands;
+mod faults;
+mod peers;
+mod run;
+mod sockets;
+mod state;
+mod store;
+
+pub(super) use state::DeviceWorld;

@@ -1,0 +1,131 @@
+//! Runs a world of devices: takes what is next, hands it to whom it happens to, and has the auditor look at it.
+
+use pointwork_core::SocketId;
+
+use super::state::DeviceWorld;
+use crate::devices::events::{DeviceEvent, DeviceOperation};
+use crate::devices::sockets::index;
+
+impl DeviceWorld<'_> {
+    /// Runs until a moment, or until an invariant does not hold.
+    pub(crate) fn run_until(&mut self, until_us: u64) {
+        while self.auditor.broken.is_none() {
+            let next = self.agenda.next_at();
+            let wake = self.running.iter().filter_map(|replica| Some((self.wake_us(*replica)?, *replica))).min();
+            match (next, wake) {
+                (Some(at), _) if at <= until_us && wake.is_none_or(|(wake, _)| at <= wake) => {
+                    let Some((_, event)) = self.agenda.pop() else { return };
+                    self.now_us = at;
+                    self.step(event);
+                }
+                (_, Some((wake, replica))) if wake <= until_us => {
+                    self.now_us = self.now_us.max(wake);
+                    self.auditor.begin_step(self.now_us);
+                    let at = self.moment(replica);
+                    self.replicas[replica].machine.handle_timeout(at);
+                    self.touched.extend(0..self.devices.len());
+                    self.end_step();
+                }
+                _ => break,
+            }
+        }
+        self.now_us = self.now_us.max(until_us);
+    }
+
+    /// Something happens now.
+    pub(crate) fn step(&mut self, event: DeviceEvent) {
+        self.trace("world", || format!("{event:?}"));
+        self.auditor.begin_step(self.now_us);
+        self.dispatch(event);
+        if self.conditions.scenario.is_none() {
+            self.touched.extend(0..self.devices.len());
+        }
+        self.end_step();
+    }
+
+    /// Carries out what the replicas want done, and looks at the devices that something happened to.
+    fn end_step(&mut self) {
+        self.run_commands();
+        self.auditor.check_closed();
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.sort_unstable();
+        touched.dedup();
+        for device in touched.drain(..) {
+            let (is_wanted, served) = (self.is_wanted(device), self.serving_socket(device));
+            let believed = self.believed(device);
+            let now_ms = self.unix_ms();
+            let (known, record) = (&mut self.devices[device], &self.records[device]);
+            known.meter.observe(is_wanted, served, self.now_us);
+            let named = record.holder.as_ref().map(|holder| holder.socket);
+            let is_known = |socket: &SocketId| self.sockets.get(index(*socket)).is_some_and(|its| its.is_known);
+            self.auditor.check_device(&known.id, record, &believed, named.filter(is_known));
+            self.auditor.check_trial(&known.id, record, now_ms);
+        }
+        self.touched = touched;
+    }
+
+    fn dispatch(&mut self, event: DeviceEvent) {
+        match event {
+            DeviceEvent::OpenNext { device } => self.open_next(device),
+            DeviceEvent::Reopen { device, connector } => self.reopen(device, connector),
+            DeviceEvent::Arrive { socket } => self.arrive(socket),
+            DeviceEvent::Register { socket } => self.register(socket),
+            DeviceEvent::Ping { socket } => self.ping(socket),
+            DeviceEvent::Heartbeat { socket } => self.give_heartbeat(socket),
+            DeviceEvent::ClientCloses { socket } => self.client_closes(socket),
+            DeviceEvent::TurnsHalfOpen { socket } => self.turn_half_open(socket),
+            DeviceEvent::ClientNotices { socket, end } => self.client_notices(socket, end),
+            DeviceEvent::ReplicaNotices { socket, how } => self.replica_notices(socket, how),
+            DeviceEvent::NetworkBreaks { device, nth } => self.break_network(device, nth),
+            DeviceEvent::DeviceMoves { device, nth } => self.move_device(device, nth),
+            DeviceEvent::Kill { nth } => self.kill(nth),
+            DeviceEvent::DeathNoticed { replica, scans_left } => self.death_noticed(replica, scans_left),
+            DeviceEvent::Start => self.start_another(),
+            DeviceEvent::StoreAway => self.store_away(),
+            DeviceEvent::StoreBack { is_empty } => self.store_back(is_empty),
+            DeviceEvent::StoreReconnected { replica } => self.store_reconnected(replica),
+            DeviceEvent::Read { op } => self.read(op),
+            DeviceEvent::Swap { op, expected, record } => self.swap(op, expected, *record),
+            DeviceEvent::AskOwner { op, uid, socket, is_lost } => self.ask_owner(op, &uid, socket, is_lost),
+            DeviceEvent::Evict { from, device, epoch, uid, socket, after_ms } => {
+                self.evict((from, &uid), device, (epoch, socket), after_ms);
+            }
+            DeviceEvent::Operate { device, change } => self.operate(device, change),
+            DeviceEvent::FalseOffline { device } => self.write_offline(device),
+            DeviceEvent::Proof { replica, .. } | DeviceEvent::EvictConfirmed { replica, .. } => {
+                self.answered(replica, event)
+            }
+            DeviceEvent::Verdict { op, .. } | DeviceEvent::ReadDone { op, .. } => self.answered(op.replica, event),
+            DeviceEvent::SwapDone { op, .. } | DeviceEvent::OwnerAnswered { op, .. } => {
+                self.answered(op.replica, event)
+            }
+        }
+    }
+
+    /// A replica has its answer, if it still runs.
+    fn answered(&mut self, replica: usize, event: DeviceEvent) {
+        if !self.replicas[replica].is_running {
+            return;
+        }
+        let at = self.moment(replica);
+        let (machine, devices, touched) = (&mut self.replicas[replica].machine, &self.devices, &mut self.touched);
+        let mut id = |op: DeviceOperation| {
+            touched.push(op.device);
+            &devices[op.device].id
+        };
+        match event {
+            DeviceEvent::Proof { socket, register, .. } => self.proof(replica, socket, register),
+            DeviceEvent::Verdict { op, verdict, exposure } => {
+                machine.handle_verdict(id(op), op.id, verdict, exposure, at)
+            }
+            DeviceEvent::ReadDone { op, result } => machine.handle_read(id(op), op.id, *result, at),
+            DeviceEvent::SwapDone { op, swapped } => machine.handle_swapped(id(op), op.id, swapped, at),
+            DeviceEvent::OwnerAnswered { op, answer } => machine.handle_owner(id(op), op.id, answer, at),
+            DeviceEvent::EvictConfirmed { device, epoch, .. } => {
+                machine.handle_evict_confirmed(&devices[device].id, epoch, at);
+                self.auditor.count("eviction confirmed");
+            }
+            _ => {}
+        }
+    }
+}

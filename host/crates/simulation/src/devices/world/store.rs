@@ -1,0 +1,128 @@
+//! The store of the records: changed by compare-and-set, away now and then, and written by operators.
+
+use pointwork_core::device::{Record, Status, StoreAway, Swapped};
+
+use super::state::DeviceWorld;
+use crate::devices::events::{DeviceEvent, DeviceOperation, OperatorChange};
+use crate::devices::flaw::DeviceFlaw;
+use crate::devices::sockets::{SimulatedSocket, index};
+
+impl DeviceWorld<'_> {
+    pub(super) fn read(&mut self, op: DeviceOperation) {
+        let record = &self.records[op.device];
+        let result = Box::new(if self.is_store_away { Err(StoreAway) } else { Ok(record.clone()) });
+        // What is not answered at all counts as failed after a while.
+        if !(self.is_store_away && self.conditions.is_one_in_four(op.device)) {
+            let delay_us = self.store_answer_us(op.device);
+            self.after(delay_us, DeviceEvent::ReadDone { op, result });
+        }
+    }
+
+    pub(super) fn swap(&mut self, op: DeviceOperation, expected: u64, record: Record) {
+        self.touch(op.device);
+        let is_away = self.is_store_away;
+        if is_away && let Some(late_us) = self.conditions.late_swap_us() {
+            return self.after(late_us, DeviceEvent::Swap { op, expected, record: Box::new(record) });
+        }
+        // An operation that nobody hears of may have been done.
+        let is_done = !is_away || self.conditions.is_one_in_four(op.device);
+        let done = if is_done { self.compare_and_set(op.device, expected, record) } else { Swapped::Away };
+        let swapped = if is_away { Swapped::Away } else { done };
+        self.auditor.count_with(|| format!("swap {swapped:?}"));
+        if !(is_away && self.conditions.is_one_in_four(op.device)) {
+            let delay_us = self.store_answer_us(op.device);
+            self.after(delay_us, DeviceEvent::SwapDone { op, swapped });
+        }
+    }
+
+    /// One way back from the store.
+    fn store_answer_us(&mut self, device: usize) -> u64 {
+        let Some(stuck_us) = self.conditions.stuck_us() else { return self.conditions.store_us(device) };
+        self.auditor.trouble();
+        self.auditor.count("store stuck");
+        stuck_us
+    }
+
+    fn compare_and_set(&mut self, device: usize, expected: u64, record: Record) -> Swapped {
+        if self.records[device].epoch != expected && self.flaw != Some(DeviceFlaw::SwapWithoutEpoch) {
+            return Swapped::Lost;
+        }
+        let (believed, now_ms) = (self.believed(device), self.unix_ms());
+        let (known, old) = (&mut self.devices[device], &self.records[device]);
+        let socket = |record: &Record| record.holder.as_ref().map(|holder| holder.socket);
+        let holder = |record: &Record| self.sockets.get(index(socket(record)?)).filter(|its| its.is_known);
+        let silence_us = holder(&record).map(|its| its.longest_silence_us(self.now_us));
+        self.auditor.check_written(&known.id, (old, &record), &believed, silence_us);
+        let is_alive = holder(old).is_some_and(SimulatedSocket::is_open);
+        self.auditor.count_written(&known.id, old, &record, is_alive, now_ms);
+        // The session was taken from a socket that is alive.
+        let is_flip = is_alive && record.holder.is_some() && socket(old) != socket(&record);
+        known.meter.flips += u64::from(is_flip && self.now_us < self.end_us);
+        self.records[device] = record;
+        Swapped::Won
+    }
+
+    fn write(&mut self, device: usize, record: Record) {
+        self.compare_and_set(device, self.records[device].epoch, record);
+    }
+
+    /// An operator changes a record, as a host does it.
+    pub(super) fn operate(&mut self, device: usize, change: OperatorChange) {
+        if self.is_store_away {
+            return;
+        }
+        let (old, unix_ms) = (self.records[device].clone(), self.unix_ms());
+        let new = match change {
+            OperatorChange::Disconnect => old.disconnected(unix_ms),
+            OperatorChange::Block => old.blocked(unix_ms),
+            OperatorChange::Unblock => old.unblocked(unix_ms),
+            OperatorChange::Pair => old.paired_with(Some("owner".into()), unix_ms),
+        };
+        self.auditor.count_with(|| format!("{change:?}"));
+        self.auditor.is_operating = true;
+        self.write(device, new.clone());
+        self.auditor.is_operating = false;
+        if new.status != old.status {
+            self.auditor.shows(&self.devices[device].id, new.epoch, new.status);
+        }
+        if let Some(holder) = old.holder.filter(|_| new.holder.is_none()) {
+            self.evict_here(&holder.replica, device, (new.epoch, holder.socket), 0);
+        }
+    }
+
+    /// A flaw: a device is said to be offline.
+    pub(super) fn write_offline(&mut self, device: usize) {
+        let record = &self.records[device];
+        self.write(device, record.touched(Status::Offline, false, 0, self.unix_ms()));
+    }
+
+    pub(super) fn store_away(&mut self) {
+        self.is_store_away = true;
+        self.auditor.trouble();
+        self.auditor.count("store away");
+    }
+
+    pub(super) fn store_back(&mut self, is_empty: bool) {
+        if !std::mem::take(&mut self.is_store_away) {
+            return;
+        }
+        self.auditor.trouble();
+        if is_empty && self.now_us < self.end_us {
+            self.records.fill(Record::default());
+            self.auditor.count("store emptied");
+        }
+        for place in 0..self.running.len() {
+            let replica = self.running[place];
+            let delay_us = self.conditions.store_back_us(replica, self.now_us);
+            self.after(delay_us, DeviceEvent::StoreReconnected { replica });
+        }
+    }
+
+    pub(super) fn store_reconnected(&mut self, replica: usize) {
+        self.auditor.trouble();
+        if self.replicas[replica].is_running {
+            let at = self.moment(replica);
+            self.replicas[replica].machine.handle_store_back(at);
+        }
+    }
+}
