@@ -6,7 +6,7 @@ use pointwork_core::device::Status;
 use serde_json::json;
 
 use super::{
-    carry::word,
+    carry_out::word,
     state::{DASHBOARD_NSP, Devices},
     tokens::owner,
 };

@@ -3,13 +3,13 @@
 //! The machine ([`pointwork_core::device::Sessions`]) decides. This room feeds it and carries out its commands: on sockets of the
 //! namespace `/device`, on the records in the store, and at other replicas.
 
-mod asked;
-mod carry;
+mod carry_out;
 mod dashboards;
 mod lag;
 mod operate;
 mod peers;
 mod run;
+mod settle_sources;
 mod state;
 mod tokens;
 

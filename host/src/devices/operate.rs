@@ -7,7 +7,7 @@ use pointwork_core::experiment::Trial;
 use serde_json::{Value, json};
 
 use super::{
-    carry::{shown, word},
+    carry_out::{shown, word},
     state::{DEVICE_NSP, Devices},
 };
 use crate::{

@@ -15,7 +15,7 @@ use pointwork_core::{
 use socketioxide_redis_streams::Namespace;
 use tokio::time::sleep;
 
-use super::{asked::Asked, tokens::Tokens};
+use super::{settle_sources::SettleSources, tokens::Tokens};
 use crate::{
     cluster::{Replicas, device_store::DeviceStore},
     config::Config,
@@ -52,7 +52,7 @@ pub(super) struct DeviceState {
     pub(super) sessions: Sessions,
     /// Exactly those that the machine knows.
     pub(super) clients: HashMap<SocketId, DeviceClient>,
-    pub(super) asked: Asked,
+    pub(super) settle_sources: SettleSources,
 }
 
 /// A device's socket, and what it brought to register with.
@@ -94,7 +94,7 @@ impl Devices {
     ) -> Arc<Self> {
         let cluster = replicas.cluster();
         let sessions = Sessions::new(cluster.uid().into(), config.device.settings());
-        let state = DeviceState { sessions, clients: HashMap::new(), asked: Asked::default() };
+        let state = DeviceState { sessions, clients: HashMap::new(), settle_sources: SettleSources::default() };
         Arc::new(Self {
             driver: Driver::new(state, Clock::start()),
             store,

@@ -1,4 +1,4 @@
-//! Which decisions the questions to `settle` led to: what the machine decides after one names the question alone.
+//! Which decision answered each question to `settle`: the machine names the question alone in what it reports later.
 
 use std::collections::VecDeque;
 
@@ -7,23 +7,23 @@ use pointwork_core::device::OpId;
 use crate::policies::slots::Source;
 
 /// How many are remembered. What follows from one comes within a few steps of the device, or never.
-const ASKED_MAX: usize = 1_024;
+const SOURCES_MAX: usize = 1_024;
 
 /// The last questions, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Asked(VecDeque<(OpId, Source)>);
+pub(super) struct SettleSources(VecDeque<(OpId, Source)>);
 
-impl Asked {
+impl SettleSources {
     /// A question was answered.
     pub(super) fn note(&mut self, ask: OpId, source: Source) {
-        if self.0.len() == ASKED_MAX {
+        if self.0.len() == SOURCES_MAX {
             self.0.pop_front();
         }
         self.0.push_back((ask, source));
     }
 
     /// Where the answer to a question was from.
-    pub(super) fn source(&self, ask: OpId) -> Option<Source> {
+    pub(super) fn of(&self, ask: OpId) -> Option<Source> {
         self.0.iter().rev().find(|(asked, _)| *asked == ask).map(|(_, source)| *source)
     }
 }
@@ -34,14 +34,14 @@ mod tests {
 
     #[test]
     fn the_last_ones_are_remembered() {
-        let mut asked = Asked::default();
+        let mut asked = SettleSources::default();
         let source = |decision| Source { decision, generation: None };
-        for number in 0..=ASKED_MAX as u64 {
+        for number in 0..=SOURCES_MAX as u64 {
             asked.note(OpId(number), source(number + 7));
         }
-        assert_eq!(asked.0.len(), ASKED_MAX);
-        assert_eq!(asked.source(OpId(0)), None, "it made room");
-        assert_eq!(asked.source(OpId(1)), Some(source(8)));
-        assert_eq!(asked.source(OpId(ASKED_MAX as u64)), Some(source(ASKED_MAX as u64 + 7)));
+        assert_eq!(asked.0.len(), SOURCES_MAX);
+        assert_eq!(asked.of(OpId(0)), None, "it made room");
+        assert_eq!(asked.of(OpId(1)), Some(source(8)));
+        assert_eq!(asked.of(OpId(SOURCES_MAX as u64)), Some(source(SOURCES_MAX as u64 + 7)));
     }
 }

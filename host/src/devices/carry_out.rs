@@ -32,82 +32,98 @@ impl Devices {
         self.driver.drive_aside(at_moment(step), move |command| devices.carry_out(command))
     }
 
-    /// Gives what follows at once.
+    /// Carries out one command. Returns the commands that follow at once.
     fn carry_out(self: &Arc<Self>, command: DeviceCommand) -> Vec<DeviceCommand> {
         match command {
             DeviceCommand::CheckToken { socket, register } => return self.check_token(socket, register),
             DeviceCommand::AskSettle {
-                device, op, window_ms, mut incumbent, newcomer, history, trial, pinned, ..
+                device, op, window_ms, incumbent, newcomer, history, trial, pinned, ..
             } => {
-                let silent_ms = if incumbent.local { self.silence_of_holder(&device) } else { u32::MAX };
-                incumbent.idle_ms = incumbent.idle_ms.min(silent_ms);
                 let whom = DeviceInArm { device: &device, trial: trial.as_deref(), pinned: pinned.as_deref() };
-                let Settled { verdict, exposure, source } =
-                    self.policies.settle_device(&whom, window_ms, &incumbent, &newcomer, &history);
-                let told = |state: &mut DeviceState, at| {
-                    state.asked.note(op, source);
-                    if let Some(holder) = state.sessions.holder(&device) {
-                        state.sessions.handle_heard(holder.socket, silent_ms, at);
-                    }
-                    state.sessions.handle_verdict(&device, op, verdict, exposure, at);
-                };
-                return self.driver.step(at_moment(told)).1;
+                return self.ask_settle(&whom, op, window_ms, incumbent, &newcomer, &history);
             }
-            DeviceCommand::Read { device, op } => {
-                let devices = self.clone();
-                tokio::spawn(async move {
-                    let record = devices.store.read(&device).await;
-                    devices.drive(|state, at| match record {
-                        Ok(record) => state.sessions.handle_read(&device, op, Ok(record), at),
-                        Err(Unread::Away) => state.sessions.handle_read(&device, op, Err(StoreAway), at),
-                        Err(Unread::Unreadable) => state.sessions.handle_unreadable(&device, op, at),
-                    });
-                });
-            }
-            DeviceCommand::Swap { device, op, expected, record } => {
-                let devices = self.clone();
-                tokio::spawn(async move {
-                    let swapped = devices.store.swap(&device, expected, &record).await;
-                    devices.drive(|state, at| state.sessions.handle_swapped(&device, op, swapped, at));
-                });
-            }
-            DeviceCommand::AskOwner { device, op, replica, socket } => {
-                let devices = self.clone();
-                tokio::spawn(async move {
-                    let answer = devices.ask_owner(&device, &replica, socket).await;
-                    devices.drive(|state, at| state.sessions.handle_owner(&device, op, answer, at));
-                });
-            }
-            DeviceCommand::EvictRemote { device, epoch, replica, socket, after_ms } => {
-                let devices = self.clone();
-                tokio::spawn(async move { devices.evict_at(device, epoch, replica, socket, after_ms).await });
+            DeviceCommand::Read { .. }
+            | DeviceCommand::Swap { .. }
+            | DeviceCommand::AskOwner { .. }
+            | DeviceCommand::EvictRemote { .. } => {
+                tokio::spawn(self.clone().ask(command));
             }
             DeviceCommand::Registered { socket, device, status, pairing_code } => {
                 self.tell_registered(socket, &device, status, pairing_code.as_deref());
             }
             DeviceCommand::Throttled { socket, reason, retry_after_ms } => {
-                let told = json!({ "reason": reason.as_str(), "retry_after_ms": retry_after_ms });
-                self.tell(socket, "device:throttled", &told);
+                let throttled = json!({ "reason": reason.as_str(), "retry_after_ms": retry_after_ms });
+                self.tell(socket, "device:throttled", &throttled);
             }
             DeviceCommand::AuthError { socket, error } => {
                 self.tell(socket, "device:auth-error", &json!({ "error": error.to_string() }));
             }
             DeviceCommand::HeartbeatRefused { socket, device, holder } => {
-                // Not the socket: its id is that of its HTTP session, by which others could speak for it.
-                let shown = |holder: Holder| json!({ "replica": &*holder.replica, "since_ms": holder.accepted_ms });
-                let told = json!({ "device_id": &*device, "holder": holder.map(shown) });
-                self.tell(socket, "device:heartbeat-refused", &told);
+                // Without the id of the holder's socket: it is also the id of its HTTP session, and whoever knows that can use it.
+                let holder = holder.map(|it| json!({ "replica": &*it.replica, "since_ms": it.accepted_ms }));
+                let refused = json!({ "device_id": &*device, "holder": holder });
+                self.tell(socket, "device:heartbeat-refused", &refused);
             }
             DeviceCommand::Close { socket, why } => self.close(socket, why),
             DeviceCommand::Status { device, status, epoch, owner, last_seen_ms } => {
                 self.tell_dashboards(&device, status, epoch, owner.as_deref(), last_seen_ms);
             }
             DeviceCommand::Event(event) => {
-                let source = event.ask.and_then(|ask| self.driver.peek(|state| state.asked.source(ask)));
+                let source = event.ask.and_then(|ask| self.driver.peek(|state| state.settle_sources.of(ask)));
                 note(&event, source);
             }
         }
         Vec::new()
+    }
+
+    /// Asks `settle` which of two sockets holds the session.
+    fn ask_settle(
+        &self,
+        whom: &DeviceInArm<'_>,
+        op: OpId,
+        window_ms: u32,
+        mut incumbent: Incumbent,
+        newcomer: &Newcomer,
+        history: &[decision::Event],
+    ) -> Vec<DeviceCommand> {
+        let silent_ms = if incumbent.local { self.silence_of_holder(whom.device) } else { u32::MAX };
+        incumbent.idle_ms = incumbent.idle_ms.min(silent_ms);
+        let Settled { verdict, exposure, source } =
+            self.policies.settle_device(whom, window_ms, &incumbent, newcomer, history);
+        let settled = |state: &mut DeviceState, at| {
+            state.settle_sources.note(op, source);
+            if let Some(holder) = state.sessions.holder(whom.device) {
+                state.sessions.handle_heard(holder.socket, silent_ms, at);
+            }
+            state.sessions.handle_verdict(whom.device, op, verdict, exposure, at);
+        };
+        self.driver.step(at_moment(settled)).1
+    }
+
+    /// Asks the store or another replica, and brings the machine the answer.
+    async fn ask(self: Arc<Self>, command: DeviceCommand) {
+        match command {
+            DeviceCommand::Read { device, op } => {
+                let record = self.store.read(&device).await;
+                self.drive(|state, at| match record {
+                    Ok(record) => state.sessions.handle_read(&device, op, Ok(record), at),
+                    Err(Unread::Away) => state.sessions.handle_read(&device, op, Err(StoreAway), at),
+                    Err(Unread::Unreadable) => state.sessions.handle_unreadable(&device, op, at),
+                });
+            }
+            DeviceCommand::Swap { device, op, expected, record } => {
+                let swapped = self.store.swap(&device, expected, &record).await;
+                self.drive(|state, at| state.sessions.handle_swapped(&device, op, swapped, at));
+            }
+            DeviceCommand::AskOwner { device, op, replica, socket } => {
+                let answer = self.ask_owner(&device, &replica, socket).await;
+                self.drive(|state, at| state.sessions.handle_owner(&device, op, answer, at));
+            }
+            DeviceCommand::EvictRemote { device, epoch, replica, socket, after_ms } => {
+                self.evict_at(device, epoch, replica, socket, after_ms).await;
+            }
+            _ => {}
+        }
     }
 
     fn check_token(&self, socket: SocketId, register: RegisterId) -> Vec<DeviceCommand> {
