@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
+mod check;
 mod command;
 mod demo;
 mod deny;
@@ -48,6 +49,9 @@ enum Task {
     NewPolicy(new_policy::Options),
     /// Runs every check there is, in order, and stops at the first that fails.
     Test(test::Options),
+    /// Runs one check by itself.
+    #[command(subcommand)]
+    Check(check::Check),
     /// Replicas behind a Redis, real clients, and everything that goes wrong: prints the seed's figures beside ours.
     Gauntlet(gauntlet::Options),
     /// Simulated clusters of the real machines, from a seed: tells what happens, or sweeps over many.
@@ -67,6 +71,10 @@ fn main() -> ExitCode {
 }
 
 fn run(task: Task) -> anyhow::Result<()> {
+    // It can check another tree than this workspace.
+    if let Task::Check(check) = &task {
+        return check::run(check);
+    }
     let workspace = Workspace::load()?;
     match task {
         Task::Up(options) => up::run(&workspace, &options),
@@ -74,6 +82,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Policies(options) => policies::run_for(&workspace, &options),
         Task::NewPolicy(options) => new_policy::run(&workspace, &options),
         Task::Test(options) => test::run(&workspace, &options),
+        Task::Check(check) => check::run(&check),
         Task::Gauntlet(options) => gauntlet::run(&workspace, &options),
         Task::Sim(options) => sim::run(&workspace, &options),
         Task::Bench(options) => bench::run(&workspace, &options),

@@ -8,6 +8,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
+use crate::check::structure;
 use crate::command::{self, cargo};
 use crate::deny;
 use crate::deploy;
@@ -30,6 +31,8 @@ enum Step {
     Prerequisites,
     /// `cargo fmt --check`
     Fmt,
+    /// `cargo xtask check structure`
+    Structure,
     /// Clippy: warnings are errors.
     Clippy,
     /// Rustdoc: warnings are errors.
@@ -70,6 +73,7 @@ impl Step {
         match self {
             Self::Prerequisites => prerequisites::run(workspace),
             Self::Fmt => command::run(&mut cargo(workspace, ["fmt", "--all", "--check"])),
+            Self::Structure => structure::run(&structure::Options::default(), || Ok(workspace.root.clone())),
             Self::Clippy => clippy(workspace),
             Self::Doc => doc(workspace),
             Self::Deny => deny::run(workspace),
