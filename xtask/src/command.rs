@@ -1,22 +1,8 @@
-//! Running other programs: a step either works or ends the task with the command that failed.
+//! Runs other programs. An error names the command that failed.
 
-use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-
-use crate::workspace::Workspace;
-
-/// Cargo in the workspace's root; the same cargo that started this task.
-pub(crate) fn cargo<I>(workspace: &Workspace, arguments: I) -> Command
-where
-    I: IntoIterator,
-    I::Item: AsRef<OsStr>,
-{
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(&workspace.root).args(arguments);
-    command
-}
 
 /// Runs with the terminal's own output. Errors when it cannot be started or exits with anything but 0.
 pub(crate) fn run(command: &mut Command) -> Result<()> {

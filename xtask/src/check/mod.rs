@@ -1,6 +1,10 @@
-//! Checks of the workspace that are run one by one.
+//! Checks the workspace: all checks in order, and those that can be run by themselves.
 
-pub(crate) mod structure;
+mod dependencies;
+mod deploy;
+mod peers;
+mod structure;
+pub(crate) mod test;
 
 use clap::Subcommand;
 
@@ -13,9 +17,12 @@ pub(crate) enum Check {
     Structure(structure::Options),
 }
 
-/// Errors when the check fails.
-pub(crate) fn run(check: &Check) -> anyhow::Result<()> {
-    match check {
-        Check::Structure(options) => structure::run(options, || Ok(Workspace::load()?.root)),
+impl Check {
+    /// Errors when the check fails.
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        match self {
+            // It can check another tree than this workspace.
+            Self::Structure(options) => structure::run(options, || Ok(Workspace::load()?.root)),
+        }
     }
 }
