@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// Runs with the terminal's own output. Errors when it cannot be started or exits with anything but 0.
+/// Runs the command with the terminal's output. Errors when it cannot be started or exits with anything but 0.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("cannot start {}", shown(command)))?;
     if !status.success() {
@@ -13,7 +13,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs and gives what it printed on stdout, trimmed; its stderr goes to the terminal. Errors as [`run`].
+/// Runs the command and gives its trimmed stdout; its stderr goes to the terminal. Errors as [`run`].
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output =
         command.stderr(Stdio::inherit()).output().with_context(|| format!("cannot start {}", shown(command)))?;
@@ -24,7 +24,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(text.trim().to_owned())
 }
 
-/// Whether a program is there and answers to its version flag.
+/// Whether a program is installed and answers `--version`.
 pub(crate) fn present(program: &str) -> bool {
     Command::new(program)
         .arg("--version")
@@ -35,7 +35,7 @@ pub(crate) fn present(program: &str) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Whether this is root, who may install packages.
+/// Whether this runs as root, which may install packages.
 pub(crate) fn is_root() -> Result<bool> {
     Ok(output(Command::new("id").arg("-u"))? == "0")
 }

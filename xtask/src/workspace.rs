@@ -14,7 +14,7 @@ use crate::command;
 pub(crate) struct Guest {
     /// Cargo's name of the package.
     pub(crate) package: String,
-    /// The name of its folder: how the project's people call it, and the name of the file that is published.
+    /// The name of its folder, and of the file that is published.
     pub(crate) name: String,
     /// The file name that cargo gives its component.
     artefact: String,
@@ -34,7 +34,7 @@ pub(crate) struct Workspace {
     pub(crate) hostile: Vec<Guest>,
     /// The packages that run on this machine.
     pub(crate) native: Vec<String>,
-    /// The packages of the wasm side: the guests and what they share.
+    /// The packages that are compiled to wasm: the guests and the SDK.
     pub(crate) wasm: Vec<String>,
 }
 

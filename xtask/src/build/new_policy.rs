@@ -10,7 +10,7 @@ use crate::workspace::Workspace;
 
 const MANIFEST: &str = include_str!("../../templates/manifest.toml");
 
-/// A name is a folder, a package and a file: long enough for any rule, short enough for all three.
+/// A name is that of a folder, a package and a file, and must not be too long for any of them.
 const NAME_MAX_BYTES: usize = 48;
 
 /// Names of libraries that come with the compiler, and a word that is reserved since the edition 2024.
@@ -64,7 +64,7 @@ impl Slot {
     }
 }
 
-/// Writes the policy and says what to do with it. Errors when the name is not good or taken; nothing is written then.
+/// Writes the policy and prints what to do next. Errors when the name is invalid or taken; then nothing is written.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let Options { name, slot } = options;
     create(&workspace.root, name, *slot)?;
@@ -94,7 +94,7 @@ pub(crate) fn create(root: &Path, name: &str, slot: Slot) -> Result<()> {
     })
 }
 
-/// The manifest comes last: until it is there, cargo does not take the folder for a package.
+/// Writes the manifest last: without it cargo does not regard the folder as a package.
 fn write(folder: &Path, name: &str, slot: Slot) -> Result<()> {
     let (slot, rule, vectors) = slot.template();
     fs::create_dir(folder.join("src"))?;
@@ -122,7 +122,7 @@ fn validate(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Whether a member or a dependency has the name: two packages of one name cannot be told apart on cargo's command line.
+/// Whether a member or a dependency has the name. Cargo's command line cannot distinguish two packages of the same name.
 fn taken(root: &Path, name: &str) -> Result<bool> {
     let lock = root.join("Cargo.lock");
     let text = fs::read_to_string(&lock)?;

@@ -11,7 +11,7 @@ use crate::command;
 use crate::install::wasm_target;
 use crate::workspace::{Guest, Workspace};
 
-/// What a decision may take when a policy is tested, in milliseconds: the machine is busy with what is built and tested beside it.
+/// The deadline of a decision while a policy is tested, in milliseconds. It is long, because the machine also builds and tests.
 const TEST_DEADLINE_MS: u32 = 100;
 
 #[derive(Args)]
@@ -21,7 +21,7 @@ pub(crate) struct Options {
     names: Vec<String>,
 }
 
-/// What was asked for on the command line. Errors at the first that fails, and for a name that no policy has.
+/// Builds what the command line names. Errors at the first policy that fails, and for a name that no policy has.
 pub(crate) fn run_for(workspace: &Workspace, options: &Options) -> Result<()> {
     if options.names.is_empty() {
         return run(workspace);
@@ -39,8 +39,7 @@ pub(crate) fn run_for(workspace: &Workspace, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Everything: target, policies, hostile guests, host, and the host's own check and test of each policy. Errors at the first that
-/// fails.
+/// Builds target, policies, hostile guests and host, and has the host check and test each policy. Errors at the first failure.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     build_all(workspace)?;
     build_host(workspace)?;
@@ -88,13 +87,13 @@ fn publish_vectors(workspace: &Workspace, guest: &Guest) -> Result<()> {
     }
 }
 
-/// Builds the host in the one profile that is used.
+/// Builds the host in the profile `dev`.
 pub(crate) fn build_host(workspace: &Workspace) -> Result<()> {
     command::run(&mut workspace.cargo(["build", "--package=pointwork"]))
 }
 
-/// Puts a file in place by a rename within its folder, so that nobody ever reads half of it. Leaves one alone that is the
-/// same already: its time stamp, and whoever watches it, stay as they are.
+/// Puts a file in place by a rename within its folder, so that nobody reads half of it. Does not touch a file that has these bytes
+/// already, so that programs that watch it see no change.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     if fs::read(path).is_ok_and(|present| present == bytes) {
         return Ok(());
@@ -110,7 +109,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(fs::rename(&staged, path)?)
 }
 
-/// The host's own judgement, the same that it passes when it loads a file.
+/// Runs the checks that the host also makes when it loads a file.
 fn check(workspace: &Workspace) -> Result<()> {
     let mut check = Command::new(workspace.host());
     check.args(["policy", "check"]);
@@ -120,7 +119,7 @@ fn check(workspace: &Workspace) -> Result<()> {
     command::run(&mut check)
 }
 
-/// Golden vectors and generated inputs.
+/// Runs golden vectors and generated inputs.
 fn test(workspace: &Workspace) -> Result<()> {
     for policy in &workspace.policies {
         let mut test = Command::new(workspace.host());

@@ -65,7 +65,7 @@ impl<'a> Checks<'a> {
     }
 }
 
-/// A database of advisories, which is a Git repository, with none in it.
+/// Creates a database without advisories, which is an empty Git repository.
 fn nothing_known(folder: &Path) -> Result<PathBuf> {
     if !folder.join(".git").exists() {
         fs::create_dir_all(folder.join("crates"))?;

@@ -16,8 +16,7 @@ const READY: Duration = Duration::from_secs(10);
 /// The package of our adapter, whose examples the tests run.
 const PACKAGE: &str = "--package=socketioxide-redis-streams";
 
-/// Has Node read what the Rust codec writes, and Node and Rust replicas be one server. Errors when they do not understand each
-/// other, or something cannot be started.
+/// Checks that Node reads what the Rust codec writes, and that Node and Rust replicas work as one server.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let messages = workspace.target.join("peers-messages.jsonl");
     fs::write(
@@ -41,7 +40,7 @@ fn test(workspace: &Workspace, file: &str) -> Command {
     node
 }
 
-/// A Redis on a free port that keeps nothing on disk; ends when it is dropped.
+/// A Redis server on a free port that keeps nothing on disk. It ends when it is dropped.
 struct Redis {
     server: Child,
     port: u16,

@@ -84,7 +84,7 @@ impl Step {
     }
 }
 
-/// Guests are looked at as both: the components that they are, and natively with their unit tests.
+/// Checks guests twice: as components, and natively with their unit tests.
 fn clippy(workspace: &Workspace) -> Result<()> {
     for packages in sides(workspace) {
         command::run(select(&mut workspace.cargo(["clippy", "--all-targets"]), packages).args(["--", "-Dwarnings"]))?;
@@ -108,8 +108,8 @@ fn rust(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-/// The two sides are never built in one command: cargo would unite the features of what they share, and so compile wasmtime once
-/// more than `cargo build -p pointwork` did.
+/// The native and the wasm packages. One command must not build both: cargo would unite the features of their common dependencies,
+/// and compile wasmtime once more than `cargo build -p pointwork` did.
 fn sides(workspace: &Workspace) -> [&[String]; 2] {
     [&workspace.native, &workspace.wasm]
 }

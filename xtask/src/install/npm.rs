@@ -8,7 +8,7 @@ use fs_err as fs;
 
 use crate::command;
 
-/// Runs `npm ci` in the folder unless what is installed already is what the lock file says. Errors when npm does.
+/// Runs `npm ci` in the folder, unless the installed packages are those of the lock file. Errors when npm does.
 pub(crate) fn ensure(folder: &Path) -> Result<()> {
     // A copy of the lock file as it was when `npm ci` last ended well.
     let installed = folder.join("node_modules/.pointwork-lock.json");

@@ -1,4 +1,4 @@
-//! Installs Python packages into a virtual environment, which is nothing but a folder.
+//! Installs Python packages into a virtual environment.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,8 +8,8 @@ use fs_err as fs;
 
 use crate::command;
 
-/// Gives the environment's `bin`. It is made anew when `requirements` has changed since pip last ended well. Errors when Python
-/// cannot make environments, or pip cannot get a package.
+/// Gives the environment's `bin`. Creates the environment again when `requirements` has changed since pip last succeeded. Errors when
+/// Python cannot create environments, or when pip cannot get a package.
 pub(crate) fn environment(folder: &Path, requirements: &Path, options: &[&str]) -> Result<PathBuf> {
     let (bin, installed) = (folder.join("bin"), folder.join("installed.txt"));
     let wanted = fs::read(requirements)?;

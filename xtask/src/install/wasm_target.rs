@@ -10,8 +10,8 @@ use crate::workspace::Workspace;
 
 const TARGET: &str = "wasm32-wasip2";
 
-/// Does nothing when the target is there; else asks rustup, and where rustup cannot fetch it builds it from Debian's sources
-/// (`xtask/wasi-std.sh`). Errors when neither works; the script has then said what to do.
+/// Does nothing when the target is installed. Otherwise asks rustup, and where rustup cannot fetch the target, builds it from
+/// Debian's sources (`xtask/wasi-std.sh`). Errors when neither works; the script has then printed what to do.
 pub(crate) fn ensure(workspace: &Workspace) -> Result<()> {
     let sysroot = command::output(Command::new("rustc").current_dir(&workspace.root).args(["--print", "sysroot"]))?;
     if present(Path::new(&sysroot)) {

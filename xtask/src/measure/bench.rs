@@ -11,15 +11,15 @@ use crate::command;
 use crate::install;
 use crate::workspace::Workspace;
 
-/// The bench that is meant when none is named.
+/// The bench that runs when none is named.
 const DEFAULT: &str = "ratio";
 const BENCHES: [&str; 4] = [DEFAULT, "decision", "devices", "idle"];
-/// What a call goes through that the profile `dev` does not optimise fully. A release build of everything, wasmtime and its
-/// compiler included, takes a quarter of an hour; these four take a few minutes, beside what the tests use.
+/// The packages on the path of a call that the profile `dev` does not optimise fully. To build these four takes a few minutes; a
+/// release build of everything, with wasmtime and its compiler, takes a quarter of an hour.
 const MEASURED: [&str; 4] = ["pointwork", "pointwork-core", "pointwork-policy", "socketioxide-redis-streams"];
-/// As in a release.
+/// Their settings, as in a release.
 const SETTINGS: [&str; 4] = ["opt-level=3", "debug-assertions=false", "overflow-checks=false", "codegen-units=16"];
-/// As the page tells it.
+/// How the page describes that build.
 const PROFILE: &str =
     "the profile dev, but host, core, policy engine and adapter at opt-level 3 and without assertions";
 const RELEASE_PROFILE: &str = "the profile release";
@@ -37,7 +37,7 @@ pub(crate) struct Options {
     arguments: Vec<String>,
 }
 
-/// What is run, and what it is given.
+/// The bench to run, and its arguments.
 #[derive(Debug, PartialEq, Eq)]
 struct Plan<'a> {
     /// `None` for all.
@@ -82,7 +82,7 @@ fn plan(arguments: &[String]) -> Plan<'_> {
     }
 }
 
-/// The host that is measured, with the features that operators build. What measures is built apart, as the tests are.
+/// Builds the host that is measured. The programs that measure it are built separately, as the tests are.
 fn host(workspace: &Workspace) -> Command {
     let mut build = natively(workspace, "build");
     for package in MEASURED {
@@ -91,7 +91,7 @@ fn host(workspace: &Workspace) -> Command {
     build
 }
 
-/// Of all native packages, so that their dependencies have the features that they have in the tests.
+/// Selects all native packages, so that their dependencies have the same features as in the tests.
 fn natively(workspace: &Workspace, what: &str) -> Command {
     let mut command = workspace.cargo([what]);
     for package in &workspace.native {

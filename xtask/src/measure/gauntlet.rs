@@ -11,7 +11,7 @@ use crate::command;
 use crate::install;
 use crate::workspace::{Guest, Workspace};
 
-/// What the test command plays beside a Node replica: quick, and other code than between replicas of ours alone.
+/// The scenarios that the test command plays beside a Node replica. They are quick, and run code that our replicas alone do not.
 const WITH_NODE: [&str; 4] = ["steady-state", "broadcast", "mixed-fleet", "pod-kill-mid-rpc"];
 
 #[derive(Args, Default)]
@@ -42,7 +42,7 @@ pub(crate) struct Options {
     pub(crate) json: Option<PathBuf>,
 }
 
-/// Builds host and policies if a replica of ours takes part, then plays the scenarios. Errors when a figure is beyond its limit, or something is missing.
+/// Builds host and policies if a replica of ours takes part, then plays the scenarios. Errors when a figure exceeds its limit.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     install::run(workspace)?;
     if !options.all_node {
@@ -53,7 +53,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     play(workspace, options)
 }
 
-/// The tests of the old design's bugs, then every scenario with shorter waits, and those of [`WITH_NODE`] beside a Node replica.
+/// Plays the tests of the old design's bugs, every scenario with shorter waits, and those of [`WITH_NODE`] beside a Node replica.
 /// The policies must be built. Errors as [`run`].
 pub(crate) fn test(workspace: &Workspace) -> Result<()> {
     policies::build_host(workspace)?;
@@ -78,7 +78,7 @@ fn play(workspace: &Workspace, options: &Options) -> Result<()> {
     )
 }
 
-/// The same options, as the program under `tests/gauntlet` takes them.
+/// Gives the options as the program in `tests/gauntlet` takes them.
 fn arguments(options: &Options) -> Vec<String> {
     let switches = [("--with-node", options.with_node), ("--all-node", options.all_node), ("--short", options.short)];
     let values = [

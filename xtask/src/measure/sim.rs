@@ -19,13 +19,13 @@ pub(crate) struct Options {
     steps: Option<u32>,
 }
 
-/// Builds the simulation, which takes seconds, and plays it. Errors when an invariant does not hold.
+/// Builds and plays the simulation. Errors when an invariant does not hold.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let build = ["run", "--quiet", "--package=pointwork-simulation", "--"];
     command::run(workspace.cargo(build).args(arguments(options)))
 }
 
-/// The same options, as the program under `host/crates/simulation` takes them.
+/// Gives the options as the program in `host/crates/simulation` takes them.
 fn arguments(options: &Options) -> Vec<String> {
     let values = [
         ("--seed", options.seed.map(|seed| seed.to_string())),

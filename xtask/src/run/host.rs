@@ -13,10 +13,10 @@ use serde_json::Value;
 use crate::command;
 use crate::workspace::Workspace;
 
-/// Far beyond what a cold start with four policies to compile takes, on a busy machine too.
+/// Far longer than a cold start that compiles four policies takes, even on a busy machine.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
-/// The settings of one run: environment of the host.
+/// The settings of one run, as environment variables of the host.
 pub(crate) type Environment = Vec<(&'static str, String)>;
 
 /// A running host. Dropped without [`Host::stop`], it is killed.
@@ -29,8 +29,8 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Starts it and waits for the line that says where it listens; `ended` is called when it closes its output, which it
-    /// does at its end only. Errors when it ends or says nothing in time; the reason is then on the terminal.
+    /// Starts the host and waits for the line that says where it listens. Calls `ended` when the host closes its output, which it does
+    /// only when it ends. Errors when the host ends or prints nothing in time; the terminal then shows the reason.
     pub(crate) fn start(
         workspace: &Workspace,
         environment: &Environment,
@@ -93,7 +93,7 @@ impl Drop for Host {
     }
 }
 
-/// Says so when an address cannot be listened on, before the host is started in vain.
+/// Errors when an address cannot be listened on, before the host is started.
 pub(crate) fn require_free(address: &str, flag: &str) -> Result<()> {
     TcpListener::bind(address).map(drop).with_context(|| {
         format!("{address} cannot be listened on: end what uses it, or choose another with {flag} HOST:PORT")

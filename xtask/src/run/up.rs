@@ -20,11 +20,11 @@ use crate::run::host::{self, Environment, Host};
 use crate::run::watch;
 use crate::workspace::Workspace;
 
-/// Slot and the policy that serves it at first: the rules that the host has compiled in, as wasm.
+/// Each slot and the policy that serves it first: the host's native rules, as wasm.
 const DEFAULTS: [(&str, &str); 4] =
     [("target", "target-first"), ("grace", "grace-fixed"), ("presence", "presence-seed"), ("settle", "settle-hold")];
 
-/// An editor writes a file in several steps, and a checkout many files: a build starts when this long nothing more came.
+/// An editor writes a file in several steps, and a checkout writes many files. A build starts when nothing has changed for this long.
 const QUIET: Duration = Duration::from_millis(150);
 
 #[derive(Args)]
@@ -89,7 +89,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Until interrupted: swaps what changes. A policy that does not build leaves the one before serving.
+/// Swaps changed policies until it is interrupted. When a policy does not build, the previous one keeps serving.
 fn serve(events: &Receiver<Event>, slots: &Path) -> Result<()> {
     let mut changed = BTreeSet::new();
     loop {
@@ -108,14 +108,14 @@ fn serve(events: &Receiver<Event>, slots: &Path) -> Result<()> {
     }
 }
 
-/// Rebuilds and swaps what these changes concern. Asks cargo anew: a policy may have come since the start.
+/// Rebuilds and swaps the policies that these changes concern. Asks cargo again, because a policy may be new.
 fn follow(changed: &BTreeSet<PathBuf>, slots: &Path) -> Result<()> {
     let workspace = Workspace::load()?;
     let policies = watch::concerned(&workspace, changed);
     if policies.is_empty() { Ok(()) } else { watch::rebuild(&workspace, &policies, slots) }
 }
 
-/// Keeps a second `up` out of the folder of this one, until dropped.
+/// Prevents a second `up` in this folder until the lock is dropped.
 fn lock(workspace: &Workspace) -> Result<fs::File> {
     let path = workspace.target.join("up.lock");
     let file = fs::File::create(&path)?;
@@ -125,7 +125,7 @@ fn lock(workspace: &Workspace) -> Result<fs::File> {
     Ok(file)
 }
 
-/// The slots as they are at the start of every run.
+/// Fills the slots with the default policies.
 fn fill(workspace: &Workspace, slots: &Path) -> Result<()> {
     if slots.exists() {
         fs::remove_dir_all(slots)?;

@@ -10,7 +10,7 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use crate::build::policies;
 use crate::workspace::{Guest, Workspace};
 
-/// Calls `changed` with each path under policies/ and wit/ that is written, created, moved or removed; until dropped.
+/// Calls `changed` with each path under policies/ and wit/ that is written, created, moved or removed, until it is dropped.
 pub(crate) fn start(workspace: &Workspace, changed: impl Fn(PathBuf) + Send + 'static) -> Result<RecommendedWatcher> {
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         // A build reads the sources: an access is no change. A watch error is a lost event; the next save brings another.
@@ -45,7 +45,7 @@ pub(crate) fn concerned<'a>(workspace: &'a Workspace, paths: &BTreeSet<PathBuf>)
 }
 
 /// Rebuilds these policies and swaps each into the slots that it serves. A slot is served by a policy if it holds the bytes of
-/// the policy's last build, however they got there: by `up` or copied by hand. Errors, with nothing swapped, when one does not build.
+/// the policy's last build, copied by `up` or by hand. Errors when a policy does not build; then nothing is swapped.
 pub(crate) fn rebuild(workspace: &Workspace, changed: &[&Guest], slots: &Path) -> Result<()> {
     let before: Vec<Option<Vec<u8>>> =
         changed.iter().map(|policy| fs::read(workspace.published(policy)).ok()).collect();

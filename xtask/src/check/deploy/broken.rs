@@ -15,7 +15,7 @@ use crate::install::deploy_tools::Tools;
 /// say.
 type Break = (String, String, String, Value, String);
 
-/// What no schema sees.
+/// The breaks that no schema sees.
 fn breaks() -> Result<Vec<Break>> {
     let mut breaks: Vec<Break> =
         include_str!("broken.jsonl").lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
@@ -25,7 +25,7 @@ fn breaks() -> Result<Vec<Break>> {
     Ok(breaks)
 }
 
-/// Which breaks were shown; each must have had an object in some kustomization.
+/// The numbers of the breaks that were tried. Each must have had an object in some kustomization.
 #[derive(Default)]
 pub(super) struct Shown(BTreeSet<usize>);
 
@@ -49,7 +49,7 @@ impl Shown {
         Ok(())
     }
 
-    /// Errors when there was nothing to break for one of them.
+    /// Errors when no kustomization had the object of some break.
     pub(super) fn all(&self) -> Result<()> {
         for (number, (kind, name, place, ..)) in breaks()?.iter().enumerate() {
             ensure!(self.0.contains(&number), "no kustomization has {kind}/{name}, whose {place} was to be broken");
@@ -58,7 +58,7 @@ impl Shown {
     }
 }
 
-/// Puts a value where the pointer leads; its last part may be new.
+/// Sets the value at a pointer, whose last part may be new.
 fn put(object: &mut Value, place: &str, value: Value) -> Option<()> {
     if let Some(there) = object.pointer_mut(place) {
         *there = value;
@@ -69,7 +69,7 @@ fn put(object: &mut Value, place: &str, value: Value) -> Option<()> {
     Some(())
 }
 
-/// What the programs that know the formats must not let pass.
+/// Errors when the external programs accept a broken file.
 pub(super) fn shown_to_tools(tools: &Tools, folder: &Path) -> Result<()> {
     println!("next, two complaints about files that are broken on purpose:");
     let file = |name: &str, text: &str| -> Result<_> {

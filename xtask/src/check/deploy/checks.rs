@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::document::{Set, has_port, list, named, of_kind, picked, ports, selects, text, title};
 use super::{manifests, pods};
 
-/// Whoever wears it may reach the admin listener; it is given to pods that are no part of this.
+/// The label of foreign pods that may reach the admin listener.
 const REACHES_ADMIN: &str = "pointwork/reaches-admin";
 
 /// The port of name servers.
@@ -15,7 +15,7 @@ const DNS: u64 = 53;
 /// The job of the scrapes, as deploy/prometheus/alerts.yaml has it.
 const JOB: &str = "pointwork";
 
-/// Everything that is wrong with a rendered kustomization; nothing when it is as it should be.
+/// Gives all complaints about a rendered kustomization.
 pub(super) fn all(set: &Set) -> Vec<String> {
     let mut wrong = Vec::new();
     for object in set {
@@ -96,7 +96,7 @@ fn ruled<'a>(spec: &'a Value, direction: &str) -> Vec<&'a Value> {
     list(&spec[direction]).flat_map(|rule| list(&rule["ports"])).map(|port| &port["port"]).collect()
 }
 
-/// Every port of the pods is open to somebody, no other is, and whoever is let in exists.
+/// Checks that each port of the pods is open, that no other port is, and that those who are let in exist.
 fn ingress(set: &Set, spec: &Value, owners: &[&Value]) -> Vec<String> {
     let open = ruled(spec, "ingress");
     let mut wrong = Vec::new();
@@ -117,7 +117,7 @@ fn ingress(set: &Set, spec: &Value, owners: &[&Value]) -> Vec<String> {
     wrong
 }
 
-/// Pods that are let out to have one of the ports, and those who need Redis and names get there.
+/// Checks that the pods that may be reached have one of the ports, and that Redis and name servers may be reached.
 fn egress(set: &Set, spec: &Value, owners: &[&Value]) -> Vec<String> {
     let mut wrong = Vec::new();
     for rule in list(&spec["egress"]) {

@@ -5,12 +5,12 @@ use serde_json::Value;
 /// The objects of one kustomization.
 pub(super) type Set = [Value];
 
-/// Those of a kind.
+/// The objects of a kind.
 pub(super) fn of_kind<'a>(set: &'a Set, kind: &'a str) -> impl Iterator<Item = &'a Value> {
     set.iter().filter(move |object| object["kind"] == kind)
 }
 
-/// The one of a kind with a name.
+/// The object with this kind and name.
 pub(super) fn named<'a>(set: &'a Set, kind: &'a str, name: &str) -> Option<&'a Value> {
     of_kind(set, kind).find(|object| object["metadata"]["name"] == name)
 }
@@ -30,8 +30,7 @@ pub(super) fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// Whether `selector` (`{name: value}`) picks what has `labels`. An empty one, which picks everything, counts as none: nothing
-/// here means everything.
+/// Whether `selector` (`{name: value}`) picks what has `labels`. An empty selector, which would pick everything, picks nothing here.
 pub(super) fn selects(selector: &Value, labels: &Value) -> bool {
     selector
         .as_object()

@@ -14,14 +14,14 @@ use crate::command;
 use crate::run::host::Host;
 use crate::workspace::Workspace;
 
-/// What a stopping host needs beyond the drain: its last connections end, and it takes leave of a Redis that hangs.
+/// The seconds that a stopping host needs after the drain, for its last connections and for a Redis that hangs.
 const AFTER_DRAIN_S: u64 = 14;
-/// In the place of whatever a Secret holds.
+/// Replaces all values of Secrets.
 const SECRET: &str = "only-for-this-check-0123456789abcdef";
-/// What is answered by the host itself on a probe, on any machine.
+/// The deadline of a probe, long enough for any machine.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
-/// The settings files that lie in `deploy/` by themselves are the host's, and the unit waits long enough for the end of one.
+/// Checks that the host takes the settings files in `deploy/`, and that the unit waits long enough for its end.
 pub(super) fn takes_files(workspace: &Workspace) -> Result<()> {
     let folder = workspace.root.join("deploy");
     for file in ["image/pointwork.toml", "systemd/pointwork.toml"] {
@@ -35,7 +35,7 @@ pub(super) fn takes_files(workspace: &Workspace) -> Result<()> {
     outlasts(&effective(workspace, &[("POINTWORK_CONFIG", &path)])?, stop).context("TimeoutStopSec of the unit")
 }
 
-/// Errors when the host refuses the settings of a rendered Deployment, or these do not fit its ports and its end.
+/// Errors when the host refuses the settings of a rendered Deployment, or when they do not fit its ports and its grace period.
 pub(super) fn accepts(workspace: &Workspace, set: &Set) -> Result<()> {
     let deployment = named(set, "Deployment", "pointwork").context("there is no Deployment pointwork")?;
     let pod = &deployment["spec"]["template"]["spec"];
@@ -78,7 +78,7 @@ fn effective(workspace: &Workspace, variables: &[(&str, &str)]) -> Result<String
     command::output(config.arg("config").env_clear().envs(variables.iter().copied()))
 }
 
-/// Whether who waits for the end waits longer than the drain may take.
+/// Errors when `seconds` is shorter than the drain may take.
 fn outlasts(effective: &str, seconds: Option<u64>) -> Result<()> {
     let mut drain_ms = 0;
     for key in ["settle_ms", "deadline_ms", "close_ms"] {
@@ -102,7 +102,7 @@ fn setting<'a>(toml: &'a str, section: &str, key: &str) -> Option<&'a str> {
         .find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "))
 }
 
-/// The paths that the manifests' probes ask are there. What they say of a replica that is not ready, the client tests show.
+/// Checks that the host answers the paths of the probes. The client tests check what a replica answers that is not ready.
 pub(super) fn answers_probes(workspace: &Workspace) -> Result<()> {
     let environment = vec![
         ("POINTWORK_LISTEN_ADDRESS", "127.0.0.1:0".to_owned()),

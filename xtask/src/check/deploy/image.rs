@@ -8,7 +8,7 @@ use anyhow::Result;
 use super::complaints;
 use crate::workspace::Workspace;
 
-/// Debian's release by its number, as the two base images name it.
+/// Debian's releases, as the two base images name them.
 const RELEASES: [(&str, &str); 2] = [("bookworm", "debian12"), ("trixie", "debian13")];
 
 /// Errors with everything that is wrong.
@@ -38,7 +38,7 @@ fn instructions(dockerfile: &str) -> Vec<String> {
         .collect()
 }
 
-/// What is copied from the repository is there, and let in by the ignore file; and all that it lets in is copied.
+/// Checks that what is copied exists and is not ignored, and that what is not ignored is copied.
 fn copies(dockerfile: &str, ignored: &str, exists: impl Fn(&str) -> bool) -> Vec<String> {
     let let_in: BTreeSet<_> = ignored.lines().filter_map(|line| line.strip_prefix('!')).collect();
     let mut copied = BTreeSet::new();
@@ -65,8 +65,7 @@ fn copies(dockerfile: &str, ignored: &str, exists: impl Fn(&str) -> bool) -> Vec
     wrong
 }
 
-/// The policies that are built are those that ship, by the command that `cargo xtask policies` uses, and the host is built as
-/// README says, with the versions of the lock file.
+/// Checks that all policies are built, as `cargo xtask policies` does, and the host, as README says, with the locked versions.
 fn builds(dockerfile: &str, policies: &BTreeSet<&str>) -> Vec<String> {
     let steps: Vec<_> = instructions(dockerfile).into_iter().filter(|line| line.contains("cargo build")).collect();
     let mut wrong = Vec::new();
@@ -86,7 +85,7 @@ fn builds(dockerfile: &str, policies: &BTreeSet<&str>) -> Vec<String> {
     wrong
 }
 
-/// The compiler is the workspace's, the C library the same in both images, the last stage's user is no root.
+/// Checks that the compiler is the workspace's, that both images have the same C library, and that the last user is not root.
 fn bases(dockerfile: &str, toolchain: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     let channel =

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::document::{Set, list, named, text};
 
-/// Of all values together; Kubernetes refuses more.
+/// The size of all values together. Kubernetes refuses more.
 const CONFIG_MAP_BYTES_MAX: usize = 1 << 20;
 
 pub(super) fn autoscaler(set: &Set, autoscaler: &Value) -> Vec<String> {

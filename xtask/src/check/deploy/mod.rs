@@ -1,7 +1,7 @@
 //! Checks `deploy/` with the programs that read such files (Kubernetes, BuildKit, systemd) and with the host.
 //!
-//! Schemas say that a manifest is well-formed; [`checks`] says that its parts fit each other and the host. Each kind of check is
-//! also shown something broken ([`broken`]), and fails the step when it has nothing to say about that.
+//! Schemas check that a manifest is well-formed; [`checks`] checks that its parts fit each other and the host. Each kind of check
+//! also gets broken input ([`broken`]), and the step fails when the check does not complain about it.
 
 mod broken;
 mod checks;
@@ -24,7 +24,7 @@ use walkdir::WalkDir;
 use crate::install::deploy_tools::Tools;
 use crate::workspace::Workspace;
 
-/// Errors with everything that is wrong with the first part that is not right. The host and the policies are built by an earlier step.
+/// Errors with all complaints about the first part that has some. An earlier step has built the host and the policies.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     runbook::check(workspace)?;
     page::check(workspace)?;
@@ -57,8 +57,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     broken::shown_to_tools(&tools, &workspace.deploy_scratch()?)
 }
 
-/// The kustomizations that are applied, and one with policies from files: those are no part of the repository, so it is put
-/// together in the target folder.
+/// The overlays, and one with policies from files. Those files are not in the repository, so it is created in the target folder.
 fn sets(workspace: &Workspace, folder: &Path) -> Result<Vec<(&'static str, PathBuf)>> {
     let overlays = folder.join("kubernetes/overlays");
     Ok(vec![
@@ -68,7 +67,7 @@ fn sets(workspace: &Workspace, folder: &Path) -> Result<Vec<(&'static str, PathB
     ])
 }
 
-/// The trial with the component `policies` and the largest policy there is for each slot.
+/// Adds the component `policies` to the trial, with the largest policy of each slot.
 fn with_policies(workspace: &Workspace, kubernetes: &Path) -> Result<PathBuf> {
     let copy = workspace.deploy_scratch()?.join("kubernetes");
     match fs::remove_dir_all(&copy) {

@@ -16,7 +16,7 @@ const FAMILIES: [&str; 6] = ["rpc_", "websocket_", "redis_", "adapter_", "proces
 /// Where the metrics are listed.
 const CATALOG: &str = "host/src/telemetry/catalog.rs";
 
-/// Errors with every name that nobody has.
+/// Errors with all names that do not exist.
 pub(super) fn check(workspace: &Workspace) -> Result<()> {
     let (page, catalog) = (workspace.read("docs/operate.md")?, workspace.read(CATALOG)?);
     let mut wrong = anchors(&page);
@@ -33,7 +33,7 @@ pub(super) fn check(workspace: &Workspace) -> Result<()> {
     complaints::refuse("docs/operate.md", &wrong)
 }
 
-/// What stands between single backticks outside of blocks.
+/// The texts between single backticks outside of code blocks.
 fn quoted(page: &str) -> impl Iterator<Item = &str> {
     let mut is_block = false;
     let text = page.lines().filter(move |line| {
@@ -44,7 +44,7 @@ fn quoted(page: &str) -> impl Iterator<Item = &str> {
     text.flat_map(|line| line.split('`').skip(1).step_by(2))
 }
 
-/// `section.key`, each once; of a slot's settings those of one slot.
+/// The settings that the page names, as `section.key`. `<slot>` stands for one slot.
 fn settings(page: &str) -> BTreeSet<String> {
     let is_name = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c == '.');
     quoted(page)
@@ -54,7 +54,7 @@ fn settings(page: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Names of metrics, without their labels, each once.
+/// The metrics that the page names, without labels.
 fn metrics(page: &str) -> BTreeSet<&str> {
     let name = |text: &'_ str| {
         text.find(|c: char| !c.is_ascii_lowercase() && c != '_' && !c.is_ascii_digit()).unwrap_or(text.len())
@@ -65,7 +65,7 @@ fn metrics(page: &str) -> BTreeSet<&str> {
         .collect()
 }
 
-/// Links within the page that lead to no heading.
+/// Complains about links within the page that lead to no heading.
 fn anchors(page: &str) -> Vec<String> {
     let slug = |heading: &str| {
         let kept = heading.trim_start_matches('#').trim().to_lowercase();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::document::{Set, containers, list, named, of_kind, selects, text};
 
-/// Each probe of the host, and what it asks. Liveness is never readiness: a Redis that is away would restart every replica.
+/// Each probe of the host, and its path. Liveness must not ask readiness: without Redis every replica would restart.
 const PROBES: [(&str, &str); 3] =
     [("startupProbe", "/health/live"), ("livenessProbe", "/health/live"), ("readinessProbe", "/health/ready")];
 /// Variables whose names say so are secrets, and come from a Secret.
@@ -26,7 +26,7 @@ pub(super) fn deployment(set: &Set, deployment: &Value) -> Vec<String> {
     wrong
 }
 
-/// What Kubernetes' profile `restricted` asks of pods, and no token that nobody uses.
+/// Checks what Kubernetes' profile `restricted` asks of pods, and that no unused token is mounted.
 fn rights(pod: &Value) -> Vec<String> {
     let demands = [
         ("runAsNonRoot", &pod["securityContext"]["runAsNonRoot"], json!(true)),
@@ -67,7 +67,7 @@ fn container_rights(container: &Value) -> Vec<String> {
     wrong
 }
 
-/// Volumes are mounted, and ConfigMaps are there.
+/// Checks that mounts have volumes, and that ConfigMaps exist.
 fn mounts(set: &Set, deployment: &Value) -> Vec<String> {
     let volumes: Vec<_> = list(&deployment["spec"]["template"]["spec"]["volumes"]).collect();
     let mut wrong = Vec::new();
@@ -123,8 +123,7 @@ fn host(set: &Set, deployment: &Value) -> Vec<String> {
     wrong
 }
 
-/// The port of Redis that a Deployment's pods are told in the open, or the usual one when a Secret tells them; `None` for pods that
-/// are told of none.
+/// The port of Redis in a Deployment's environment, or the usual port when a Secret holds the URL. `None` without a Redis.
 pub(super) fn redis_port(deployment: &Value) -> Option<u64> {
     let mut variables = containers(deployment).flat_map(|container| list(&container["env"]));
     let url = variables.find(|variable| variable["name"] == "POINTWORK_REDIS_URL")?;

@@ -10,7 +10,7 @@ use crate::workspace::Workspace;
 /// The heading that the alerts' sections are under.
 const CHAPTER: &str = "## What each alert means";
 
-/// Errors when the alerts or the page are missing, or do not fit each other.
+/// Errors when the alerts or the page are missing, or do not match.
 pub(super) fn check(workspace: &Workspace) -> Result<()> {
     let wrong = compare(&workspace.read("deploy/prometheus/alerts.yaml")?, &workspace.read("docs/operate.md")?);
     complaints::refuse("deploy/prometheus/alerts.yaml and docs/operate.md", &wrong)

@@ -8,7 +8,7 @@ use fs_err as fs;
 use crate::command;
 use crate::workspace::Workspace;
 
-/// systemd's own measure of what a unit could do to its machine, times ten: 0 nothing, 100 everything. It is at 13.
+/// systemd's exposure level times ten, from 0 (safe) to 100. The unit's level is 13.
 const EXPOSURE_MAX: u32 = 20;
 
 /// Errors when systemd does not understand the unit, when the unit runs something else than the host, or when it is too open.
@@ -39,7 +39,7 @@ pub(super) fn check(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-/// The program is where this build has it: systemd looks whether it is there.
+/// Checks the unit with the path of this build's program, because systemd looks for the program.
 fn judge(workspace: &Workspace, unit: &str) -> Result<()> {
     let file = workspace.deploy_scratch()?.join("pointwork.service");
     fs::write(&file, unit.replace("/usr/local/bin/pointwork", &workspace.host().display().to_string()))?;
