@@ -8,6 +8,7 @@ const VOLATILE = [
   [/\b\d{10,}-\d+\b/g, '<offset>'],
   [new RegExp(`\\b${DIGIT}{8}(?:-${DIGIT}{4}){3}-${DIGIT}{12}\\b`, 'g'), '<uuid>'],
   [new RegExp(`\\b${DIGIT}{64}\\b`, 'g'), '<digest>'],
+  [new RegExp(`\\b${DIGIT}{16}-\\d+`, 'g'), '<call id>'],
   [new RegExp(`\\b${DIGIT}{16}/\\d+`, 'g'), '<decision>'],
   [new RegExp(`\\b${DIGIT}{16}\\b`, 'g'), '<uid>'],
   [new RegExp(`\\b(?=${DIGIT}*\\d)${DIGIT}{12}\\b`, 'g'), '<short digest>'],
