@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { io } from 'socket.io-client';
-import { hs256 } from './tokens.mjs';
+import { hs256 } from './support/tokens.mjs';
 
 const { POINTWORK_AUTH_HS256_SECRET: secret, POINTWORK_SOCKETIO: socketio, POINTWORK_ADMIN: admin } = process.env;
 const DAEMONS = ['north', 'south'];

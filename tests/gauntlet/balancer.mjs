@@ -1,7 +1,7 @@
 // A load balancer as one stands before a deployment: it asks each replica, on the port that it sends clients to, whether it is ready, and
 // sends each connection to the next one that was.
 import { setTimeout as delay } from 'node:timers/promises';
-import { Proxy } from './proxy.mjs';
+import { Proxy } from '../clients/fleet/proxy.mjs';
 
 /** How often each is asked. */
 const EVERY_MS = 50;

@@ -1,9 +1,9 @@
 // Clients as the field's: unmodified sockets that reconnect by themselves, and daemons that register again on every connect.
 import { once } from 'node:events';
-import { connect, newUser, open } from '../clients/sockets.mjs';
-import { until, within } from '../clients/waiting.mjs';
+import { connect, newUser, open } from '../clients/support/sockets.mjs';
+import { until, within } from '../clients/support/waiting.mjs';
 
-export { closeSockets, collect, newUser } from '../clients/sockets.mjs';
+export { closeSockets, collect, newUser } from '../clients/support/sockets.mjs';
 
 const PATIENCE_MS = 20_000;
 

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { until } from '../clients/waiting.mjs';
-import { bad, Calls, shownFailures } from './calls.mjs';
+import { until } from '../clients/support/waiting.mjs';
+import { bad, Calls, shownFailures } from '../clients/support/calls.mjs';
 import { app, closeSockets, collect, newUser, pair } from './clients.mjs';
-import { Fleet } from './fleet.mjs';
+import { Fleet } from '../clients/fleet/fleet.mjs';
 
 /** How long a daemon may take to answer: short, so that a call that takes all of it does not take long. */
 const CALL_TIMEOUT_MS = 2_000;

@@ -4,7 +4,7 @@
 import { randomInt } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { within } from '../clients/waiting.mjs';
+import { within } from '../clients/support/waiting.mjs';
 import { closeSockets } from './clients.mjs';
 import { SCENARIOS } from './scenarios/index.mjs';
 import { Stage } from './stage.mjs';

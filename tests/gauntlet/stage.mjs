@@ -1,7 +1,7 @@
 // What a scenario works with: a fleet of its own, the book of its calls, and a list of judged figures.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { Calls } from './calls.mjs';
-import { Fleet } from './fleet.mjs';
+import { Calls } from '../clients/support/calls.mjs';
+import { Fleet } from '../clients/fleet/fleet.mjs';
 
 /** How often it is looked whether this program is on time. */
 const HOLD_UP_EVERY_MS = 5;

@@ -1,24 +1,10 @@
-//! Running other programs: a step either works or ends the task with the command that failed.
+//! Runs other programs. An error names the command that failed.
 
-use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::workspace::Workspace;
-
-/// Cargo in the workspace's root; the same cargo that started this task.
-pub(crate) fn cargo<I>(workspace: &Workspace, arguments: I) -> Command
-where
-    I: IntoIterator,
-    I::Item: AsRef<OsStr>,
-{
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(&workspace.root).args(arguments);
-    command
-}
-
-/// Runs with the terminal's own output. Errors when it cannot be started or exits with anything but 0.
+/// Runs the command with the terminal's output. Errors when it cannot be started or exits with anything but 0.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("cannot start {}", shown(command)))?;
     if !status.success() {
@@ -27,7 +13,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs and gives what it printed on stdout, trimmed; its stderr goes to the terminal. Errors as [`run`].
+/// Runs the command and gives its trimmed stdout; its stderr goes to the terminal. Errors as [`run`].
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output =
         command.stderr(Stdio::inherit()).output().with_context(|| format!("cannot start {}", shown(command)))?;
@@ -38,7 +24,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(text.trim().to_owned())
 }
 
-/// Whether a program is there and answers to its version flag.
+/// Whether a program is installed and answers `--version`.
 pub(crate) fn present(program: &str) -> bool {
     Command::new(program)
         .arg("--version")
@@ -49,7 +35,7 @@ pub(crate) fn present(program: &str) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Whether this is root, who may install packages.
+/// Whether this runs as root, which may install packages.
 pub(crate) fn is_root() -> Result<bool> {
     Ok(output(Command::new("id").arg("-u"))? == "0")
 }

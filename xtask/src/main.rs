@@ -1,31 +1,24 @@
-//! `cargo xtask`: everything that is done to this workspace beside writing it.
+//! `cargo xtask`: builds, runs, checks and measures this workspace.
 
-// A command line program: what it has to say goes to the terminal.
+// A command line program prints to the terminal.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-mod bench;
+mod build;
+mod check;
 mod command;
-mod demo;
-mod deny;
-mod deploy;
-mod gauntlet;
-mod host;
-mod new_policy;
-mod npm;
-mod peers;
-mod policies;
-mod prerequisites;
-mod sim;
-mod target;
-mod test;
-mod up;
-mod watch;
+mod install;
+mod measure;
+mod run;
 mod workspace;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use build::{new_policy, policies};
+use check::{Check, test};
+use measure::{bench, gauntlet, sim};
+use run::{demo, up};
 use workspace::Workspace;
 
 /// Builds, runs and tests Pointwork.
@@ -48,6 +41,9 @@ enum Task {
     NewPolicy(new_policy::Options),
     /// Runs every check there is, in order, and stops at the first that fails.
     Test(test::Options),
+    /// Runs one check by itself.
+    #[command(subcommand)]
+    Check(Check),
     /// Replicas behind a Redis, real clients, and everything that goes wrong: prints the seed's figures beside ours.
     Gauntlet(gauntlet::Options),
     /// Simulated clusters of the real machines, from a seed: tells what happens, or sweeps over many.
@@ -67,15 +63,16 @@ fn main() -> ExitCode {
 }
 
 fn run(task: Task) -> anyhow::Result<()> {
-    let workspace = Workspace::load()?;
+    let workspace = Workspace::load;
     match task {
-        Task::Up(options) => up::run(&workspace, &options),
-        Task::Demo => demo::run(&workspace),
-        Task::Policies(options) => policies::run_for(&workspace, &options),
-        Task::NewPolicy(options) => new_policy::run(&workspace, &options),
-        Task::Test(options) => test::run(&workspace, &options),
-        Task::Gauntlet(options) => gauntlet::run(&workspace, &options),
-        Task::Sim(options) => sim::run(&workspace, &options),
-        Task::Bench(options) => bench::run(&workspace, &options),
+        Task::Up(options) => up::run(&workspace()?, &options),
+        Task::Demo => demo::run(&workspace()?),
+        Task::Policies(options) => policies::run_for(&workspace()?, &options),
+        Task::NewPolicy(options) => new_policy::run(&workspace()?, &options),
+        Task::Test(options) => test::run(&workspace()?, &options),
+        Task::Check(check) => check.run(),
+        Task::Gauntlet(options) => gauntlet::run(&workspace()?, &options),
+        Task::Sim(options) => sim::run(&workspace()?, &options),
+        Task::Bench(options) => bench::run(&workspace()?, &options),
     }
 }

@@ -1,9 +1,11 @@
-//! What cargo knows about this workspace: where it is, where it builds to, and which members are wasm guests.
+//! Describes this workspace as cargo knows it: its folders, and which members are wasm guests.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use fs_err as fs;
 use serde_json::Value;
 
 use crate::command;
@@ -12,7 +14,7 @@ use crate::command;
 pub(crate) struct Guest {
     /// Cargo's name of the package.
     pub(crate) package: String,
-    /// The name of its folder: how the project's people call it, and the name of the file that is published.
+    /// The name of its folder, and of the file that is published.
     pub(crate) name: String,
     /// The file name that cargo gives its component.
     artefact: String,
@@ -32,7 +34,7 @@ pub(crate) struct Workspace {
     pub(crate) hostile: Vec<Guest>,
     /// The packages that run on this machine.
     pub(crate) native: Vec<String>,
-    /// The packages of the wasm side: the guests and what they share.
+    /// The packages that are compiled to wasm: the guests and the SDK.
     pub(crate) wasm: Vec<String>,
 }
 
@@ -41,12 +43,8 @@ impl Workspace {
     pub(crate) fn load() -> Result<Self> {
         // As `cargo run` says now, not as it was compiled: copies of a workspace may share what was built.
         let here = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let metadata = command::output(Command::new(cargo).current_dir(here).args([
-            "metadata",
-            "--no-deps",
-            "--format-version=1",
-        ]))?;
+        let metadata = ["metadata", "--no-deps", "--format-version=1"];
+        let metadata = command::output(cargo().current_dir(here).args(metadata))?;
         let metadata: Value = serde_json::from_str(&metadata).context("cargo metadata")?;
         let root = text(&metadata["workspace_root"])?.into();
         let target = text(&metadata["target_directory"])?.into();
@@ -82,6 +80,22 @@ impl Workspace {
             });
         }
         Ok(())
+    }
+
+    /// Cargo in the workspace's root; the same cargo that started this task.
+    pub(crate) fn cargo<I>(&self, arguments: I) -> Command
+    where
+        I: IntoIterator,
+        I::Item: AsRef<OsStr>,
+    {
+        let mut command = cargo();
+        command.current_dir(&self.root).args(arguments);
+        command
+    }
+
+    /// The text of a file of the workspace.
+    pub(crate) fn read(&self, file: &str) -> Result<String> {
+        Ok(fs::read_to_string(self.root.join(file))?)
     }
 
     /// Where cargo puts a guest's component.
@@ -129,10 +143,21 @@ impl Workspace {
         self.root.join("tests/gauntlet")
     }
 
+    /// Where the checks of `deploy/` keep their tools and write what they make. Errors when it cannot be created.
+    pub(crate) fn deploy_scratch(&self) -> Result<PathBuf> {
+        let folder = self.target.join("deploy");
+        fs::create_dir_all(&folder)?;
+        Ok(folder)
+    }
+
     /// All guests, policies first.
     pub(crate) fn guests(&self) -> Vec<&Guest> {
         self.policies.iter().chain(&self.hostile).collect()
     }
+}
+
+fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
 fn component(package: &Value) -> Option<String> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pointwork_tests::measure::quantile::{halves, median, spread};
 
-use super::cluster::Kind;
+use crate::servers::cluster::Kind;
 
 /// A line of the table.
 pub(crate) struct Row {

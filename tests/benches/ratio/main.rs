@@ -6,25 +6,17 @@
 #![allow(missing_docs, clippy::print_stdout, clippy::cast_precision_loss)]
 
 mod alone;
-mod calls;
-mod cluster;
 #[allow(dead_code, reason = "its client costs more than a load tool may")]
 #[path = "../common/mod.rs"]
 mod common;
-mod connects;
-mod fanout;
 mod figures;
-mod http;
-mod idle;
-mod node;
+mod load;
 mod options;
-mod policy_cost;
 #[path = "../devices/redis.rs"]
 mod redis;
 mod report;
+mod servers;
 mod turns;
-mod users;
-mod wire;
 
 use anyhow::{Result, ensure};
 use clap::Parser;

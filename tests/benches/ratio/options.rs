@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
-use super::cluster::Kind;
+use crate::servers::cluster::Kind;
 
 /// Ratios of Pointwork and the field's Node server, each two replicas on one Redis, under the same load.
 #[derive(Parser)]

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use pointwork_tests::measure::{machine, machine::Machine, page};
 
-use super::{
+use crate::{
     alone::{self, Line},
     figures::{self, Figures},
     options::Options,

@@ -5,17 +5,18 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use pointwork_tests::measure::quantile::of_sorted;
 
-use super::{
+use crate::load::{
     calls::{Callers, Calls},
-    cluster::{Each, Kind, Pair, Replica},
     connects,
     fanout::Audience,
-    figures::Figures,
-    idle,
-    options::{Amounts, Options, What},
-    policy_cost,
-    redis::Redis,
+    idle, policy_cost,
     users::User,
+};
+use crate::servers::cluster::{Each, Kind, Pair, Replica};
+use crate::{
+    figures::Figures,
+    options::{Amounts, Options, What},
+    redis::Redis,
 };
 
 /// Calls at once, where there is more than one.

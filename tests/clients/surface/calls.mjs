@@ -1,6 +1,6 @@
 // What clients of the root namespace send and are told: handshakes, registrations, calls, signs of life.
-import { hs256, nowSeconds, unsigned } from '../tokens.mjs';
-import { PATIENCE_MS, until } from '../waiting.mjs';
+import { hs256, nowSeconds, unsigned } from '../support/tokens.mjs';
+import { PATIENCE_MS, until } from '../support/waiting.mjs';
 
 /** Sockets of one user of the prompt host, calls of one user, methods of one socket. */
 export const LIMITS = { sockets: 6, calls: 4, methods: 3, paramsBytes: 10_000, methodBytes: 64, waiting: 2 };

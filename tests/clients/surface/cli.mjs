@@ -1,5 +1,5 @@
 // The help of every command of the program, found by following the help's own lists of commands.
-import { pointwork } from '../host.mjs';
+import { pointwork } from '../support/host.mjs';
 import { masked } from './shape.mjs';
 
 /** The names under `Commands:`. */

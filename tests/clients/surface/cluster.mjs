@@ -1,5 +1,5 @@
 // What clients are told that a host alone never says: by a cluster whose Redis goes away, and by a replica that leaves.
-import { PATIENCE_MS, until } from '../waiting.mjs';
+import { PATIENCE_MS, until } from '../support/waiting.mjs';
 import { unready } from './routes.mjs';
 
 /** How long the replica stays that is asked while it drains: longer than the test, a second signal ends it. */

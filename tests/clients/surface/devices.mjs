@@ -1,6 +1,6 @@
 // What devices and dashboards send and are told.
-import { hs256 } from '../tokens.mjs';
-import { admin, deviceToken, registration } from '../devices.mjs';
+import { hs256 } from '../support/tokens.mjs';
+import { admin, deviceToken, registration } from '../devices/devices.mjs';
 
 /** Registers of one device that its replica bears in a row: the pace, then the number. */
 export const RATES = { reconnects: 2, connects: 5 };

@@ -1,7 +1,7 @@
 // Sends HTTP requests, and writes their answers as lines: status, headers, and the shape of the body.
 import { once } from 'node:events';
 import { request } from 'node:http';
-import { PATIENCE_MS, within } from '../waiting.mjs';
+import { PATIENCE_MS, within } from '../support/waiting.mjs';
 import { leaves, masked } from './shape.mjs';
 
 /** Headers that say nothing of the host, or differ from run to run. */

@@ -1,5 +1,5 @@
 // All metrics of several hosts: type, help, and which labels and values of labels there are.
-import { parsed } from '../exposition.mjs';
+import { parsed } from '../support/exposition.mjs';
 import { masked } from './shape.mjs';
 
 /** Labels whose values say which build or policy it is. */

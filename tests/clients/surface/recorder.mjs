@@ -1,6 +1,6 @@
 // Records what scripted clients send and are told: one line an event, grouped by client within a step.
-import { connected, open } from '../sockets.mjs';
-import { PATIENCE_MS, until, within } from '../waiting.mjs';
+import { connected, open } from '../support/sockets.mjs';
+import { PATIENCE_MS, until, within } from '../support/waiting.mjs';
 import { shape } from './shape.mjs';
 
 /** Heartbeats for this device are fences: they are answered at once, and not recorded. */

@@ -1,8 +1,8 @@
 // The HTTP routes of both listeners, each method of each, and what they answer.
 import { readFile } from 'node:fs/promises';
-import { policyFile } from '../host.mjs';
-import { hs256 } from '../tokens.mjs';
-import { PATIENCE_MS, until } from '../waiting.mjs';
+import { policyFile } from '../support/host.mjs';
+import { hs256 } from '../support/tokens.mjs';
+import { PATIENCE_MS, until } from '../support/waiting.mjs';
 import { Requests, send } from './http.mjs';
 
 /** Routes of the admin listener, of things that are not there. */

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { BINARY } from '../host.mjs';
+import { BINARY } from '../support/host.mjs';
 import { masked } from './shape.mjs';
 
 /** Variables of the field's deployments that the host understands beside its own; nothing that it prints lists them. */

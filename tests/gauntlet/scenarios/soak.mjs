@@ -1,8 +1,8 @@
 // Half an hour of everything at once: load of all kinds, and what goes wrong in the field one after the other, drawn from a seed. Every call
 // is answered, nothing is logged that is not explained, memory stays where it was, and in the end all is whole.
 import { setTimeout as delay } from 'node:timers/promises';
-import { counted } from '../../clients/cluster.mjs';
-import { until } from '../../clients/waiting.mjs';
+import { counted } from '../../clients/fleet/cluster.mjs';
+import { until } from '../../clients/support/waiting.mjs';
 import { app, closeSockets } from '../clients.mjs';
 import { Draw } from '../draw.mjs';
 import { Directories } from '../soak/directories.mjs';

@@ -2,9 +2,9 @@
 import { copyFile, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DEFAULT_POLICIES, guestFile, policyFile } from '../../clients/host.mjs';
-import { slotAt } from '../../clients/operator.mjs';
-import { until } from '../../clients/waiting.mjs';
+import { DEFAULT_POLICIES, guestFile, policyFile } from '../../clients/support/host.mjs';
+import { slotAt } from '../../clients/support/operator.mjs';
+import { until } from '../../clients/support/waiting.mjs';
 
 /** What may serve each slot. */
 export const CHOICES = {

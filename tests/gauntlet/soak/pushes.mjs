@@ -1,8 +1,8 @@
 // The policies of a fleet whose replicas serve what is pushed to the cluster: as `Directories`, by another way.
 import { readFile } from 'node:fs/promises';
-import { DEFAULT_POLICIES, guestFile, policyFile } from '../../clients/host.mjs';
-import { slotAt } from '../../clients/operator.mjs';
-import { until } from '../../clients/waiting.mjs';
+import { DEFAULT_POLICIES, guestFile, policyFile } from '../../clients/support/host.mjs';
+import { slotAt } from '../../clients/support/operator.mjs';
+import { until } from '../../clients/support/waiting.mjs';
 import { BROKEN } from './directories.mjs';
 
 /** All replicas compile at once, on a machine that is busy. */

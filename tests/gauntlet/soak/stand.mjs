@@ -1,16 +1,16 @@
 // The fleet with all that is connected to it.
 import { setTimeout as delay } from 'node:timers/promises';
-import { newUser } from '../../clients/sockets.mjs';
-import { unlucky } from '../../clients/unlucky.mjs';
-import { until } from '../../clients/waiting.mjs';
-import { Party } from './callers.mjs';
-import { Direct, Door } from './doors.mjs';
-import { Devices } from './fleet-of-devices.mjs';
-import { Messages } from './messages.mjs';
+import { newUser } from '../../clients/support/sockets.mjs';
+import { unlucky } from '../../clients/support/unlucky.mjs';
+import { until } from '../../clients/support/waiting.mjs';
+import { Party } from './traffic/callers.mjs';
+import { Direct, Door } from './traffic/doors.mjs';
+import { Devices } from './traffic/fleet-of-devices.mjs';
+import { Messages } from './traffic/messages.mjs';
 import { Supervisor } from './supervisor.mjs';
 import { Timeline } from './timeline.mjs';
 import { SPARED } from './troubles.mjs';
-import { Visitors } from './visitors.mjs';
+import { Visitors } from './traffic/visitors.mjs';
 import { openFiles, Vitals } from './vitals.mjs';
 
 const CALL_EVERY_MS = 500;

@@ -1,6 +1,6 @@
 // Starts again whatever ends, as an orchestrator does.
 import { setTimeout as delay } from 'node:timers/promises';
-import { isAlive } from '../processes.mjs';
+import { isAlive } from '../../clients/fleet/processes.mjs';
 
 const LOOK_EVERY_MS = 20;
 

@@ -1,6 +1,6 @@
 // Memory, threads and open files of processes, sockets aside, looked at every few seconds, and how they move over a process' life.
 import { readdir, readFile, readlink } from 'node:fs/promises';
-import { median } from '../calls.mjs';
+import { median } from '../../clients/support/calls.mjs';
 
 const LOOK_EVERY_MS = 3_000;
 

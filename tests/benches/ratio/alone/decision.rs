@@ -12,7 +12,8 @@ use pointwork_core::decision::Call;
 use pointwork_policy::SlotName;
 use pointwork_tests::{built, measure::quantile::quantile, questions};
 
-use super::{super::options::Amounts, Line};
+use super::line::Line;
+use crate::options::Amounts;
 
 /// The host's own bound: with more candidates a decision may take longer.
 const P99_MAX_US: f64 = 10.0;

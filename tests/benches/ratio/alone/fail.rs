@@ -5,17 +5,14 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use tokio::task::JoinSet;
 
-use super::{
-    super::{
-        calls::{self, METHOD},
-        cluster::{Kind, Pair, Replica},
-        options::Amounts,
-        redis::Redis,
-        users::User,
-        wire::Wire,
-    },
-    Line,
+use super::line::Line;
+use crate::load::{
+    calls::{self, METHOD},
+    users::User,
+    wire::Wire,
 };
+use crate::servers::cluster::{Kind, Pair, Replica};
+use crate::{options::Amounts, redis::Redis};
 
 const SOCKET_MAX_MS: f64 = 50.0;
 const REPLICA_MAX_MS: f64 = 250.0;

@@ -2,53 +2,23 @@
 
 mod decision;
 mod fail;
+mod line;
 mod recovery;
 mod swap;
 
 use anyhow::Result;
-use pointwork_tests::measure::quantile::quantile;
 
-use super::{
-    cluster::Kind,
+use crate::servers::cluster::Kind;
+use crate::{
     figures::Figures,
     options::{Options, What},
     redis::Redis,
 };
 
+pub(crate) use line::{HEAD, Line};
+
 /// What the decision of a target may take of a call.
 const SHARE_MAX_PERCENT: f64 = 3.0;
-
-/// A line of the second table.
-pub(crate) struct Line {
-    label: String,
-    unit: &'static str,
-    samples: Vec<f64>,
-    /// What the 99th percentile should not exceed.
-    budget: Option<f64>,
-}
-
-impl Line {
-    fn new(label: impl Into<String>, unit: &'static str, samples: Vec<f64>, budget: Option<f64>) -> Self {
-        Self { label: label.into(), unit, samples, budget }
-    }
-
-    /// Cells for [`HEAD`].
-    pub(crate) fn cells(&self) -> Vec<String> {
-        let shown = |q| format!("{:.2} {}", quantile(&self.samples, q), self.unit);
-        let is_met = self.budget.map(|budget| quantile(&self.samples, 0.99) <= budget);
-        vec![
-            self.label.clone(),
-            self.samples.len().to_string(),
-            shown(0.5),
-            shown(0.99),
-            self.budget.map_or_else(String::new, |budget| format!("≤ {budget} {}", self.unit)),
-            is_met.map_or_else(String::new, |is_met| if is_met { "yes" } else { "no" }.to_owned()),
-        ]
-    }
-}
-
-/// Of [`Line::cells`].
-pub(crate) const HEAD: [&str; 6] = ["Pointwork alone", "samples", "p50", "p99", "budget of the p99", "met"];
 
 /// All that is asked for; `figures` are those of calls.
 pub(crate) async fn measure(options: &Options, redis: &Redis, figures: &Figures) -> Result<Vec<Line>> {

@@ -5,17 +5,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use tokio::time::sleep;
 
-use super::{
-    super::{
-        calls,
-        cluster::{Kind, Pair},
-        options::Amounts,
-        redis::Redis,
-        users::User,
-        wire::Wire,
-    },
-    Line,
-};
+use super::line::Line;
+use crate::load::{calls, users::User, wire::Wire};
+use crate::servers::cluster::{Kind, Pair};
+use crate::{options::Amounts, redis::Redis};
 
 const REQUEST_MAX_MS: f64 = 20.0;
 /// A call has begun to wait by then, and waits for much longer.

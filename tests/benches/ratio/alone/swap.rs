@@ -13,18 +13,14 @@ use anyhow::{Result, ensure};
 use pointwork_tests::built;
 use tokio::time::sleep;
 
-use super::{
-    super::{
-        calls::{self, METHOD},
-        cluster::{Kind, Replica},
-        common::Host,
-        options::Amounts,
-        redis::Redis,
-        users::User,
-        wire::Wire,
-    },
-    Line,
+use super::line::Line;
+use crate::load::{
+    calls::{self, METHOD},
+    users::User,
+    wire::Wire,
 };
+use crate::servers::cluster::{Kind, Replica};
+use crate::{common::Host, options::Amounts, redis::Redis};
 
 const EFFECT_MAX_MS: f64 = 250.0;
 const EFFECT_WITHIN: Duration = Duration::from_secs(10);
