@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use pointwork_core::{
     SocketId,
-    device::{CloseReason, DeviceCommand, Holder, Moment, OwnerAnswer, RegisterId, SessionEvent, Status, StoreAway},
+    decision::{self, Incumbent, Newcomer},
+    device::{
+        CloseReason, DeviceCommand, Holder, Moment, OpId, OwnerAnswer, RegisterId, SessionEvent, Status, StoreAway,
+    },
     time::span_ms,
 };
 use serde_json::json;
@@ -36,11 +39,9 @@ impl Devices {
     fn carry_out(self: &Arc<Self>, command: DeviceCommand) -> Vec<DeviceCommand> {
         match command {
             DeviceCommand::CheckToken { socket, register } => return self.check_token(socket, register),
-            DeviceCommand::AskSettle {
-                device, op, window_ms, incumbent, newcomer, history, trial, pinned, ..
-            } => {
+            DeviceCommand::AskSettle { device, op, window_ms, incumbent, newcomer, history, trial, pinned, .. } => {
                 let whom = DeviceInArm { device: &device, trial: trial.as_deref(), pinned: pinned.as_deref() };
-                return self.ask_settle(&whom, op, window_ms, incumbent, &newcomer, &history);
+                return self.ask_settle(&device, &whom, op, window_ms, incumbent, &newcomer, &history);
             }
             DeviceCommand::Read { .. }
             | DeviceCommand::Swap { .. }
@@ -79,6 +80,7 @@ impl Devices {
     /// Asks `settle` which of two sockets holds the session.
     fn ask_settle(
         &self,
+        device: &Arc<str>,
         whom: &DeviceInArm<'_>,
         op: OpId,
         window_ms: u32,
@@ -86,16 +88,16 @@ impl Devices {
         newcomer: &Newcomer,
         history: &[decision::Event],
     ) -> Vec<DeviceCommand> {
-        let silent_ms = if incumbent.local { self.silence_of_holder(whom.device) } else { u32::MAX };
+        let silent_ms = if incumbent.local { self.silence_of_holder(device) } else { u32::MAX };
         incumbent.idle_ms = incumbent.idle_ms.min(silent_ms);
         let Settled { verdict, exposure, source } =
             self.policies.settle_device(whom, window_ms, &incumbent, newcomer, history);
         let settled = |state: &mut DeviceState, at| {
             state.settle_sources.note(op, source);
-            if let Some(holder) = state.sessions.holder(whom.device) {
+            if let Some(holder) = state.sessions.holder(device) {
                 state.sessions.handle_heard(holder.socket, silent_ms, at);
             }
-            state.sessions.handle_verdict(whom.device, op, verdict, exposure, at);
+            state.sessions.handle_verdict(device, op, verdict, exposure, at);
         };
         self.driver.step(at_moment(settled)).1
     }
