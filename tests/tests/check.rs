@@ -1,13 +1,13 @@
-//! `pointwork policy check` says of a policy's file what a host would do with it.
+//! Tests that `pointwork policy check` accepts and refuses the same policies as a host.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::{fs, path::PathBuf};
 
 use pointwork_policy::SlotName;
 use pointwork_tests::built;
-use pointwork_tools::check::check;
+use pointwork_tools::check::{CheckArgs, check};
 
-/// A guest's file in a folder of its own, with a configuration beside it.
+/// A guest's file in its own folder, with a configuration beside it.
 fn placed(guest: &str, config: Option<&str>) -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("policy.wasm");
@@ -20,11 +20,11 @@ fn placed(guest: &str, config: Option<&str>) -> (tempfile::TempDir, PathBuf) {
 
 fn checked(guest: &str, config: Option<&str>) -> (String, bool) {
     let (_dir, file) = placed(guest, config);
-    check(&[file], None).unwrap()
+    check(&CheckArgs { files: vec![file], slot: None }).unwrap()
 }
 
 #[test]
-fn a_policy_is_configured_as_a_host_would() {
+fn configures_a_policy_as_a_host_does() {
     let (report, is_good) = checked("exacting", Some(r#"{"wait_ms": 5}"#));
     assert!(is_good && report.contains("pointwork-guest-exacting"), "{report}");
     assert!(report.contains("for slot grace"), "{report}");
@@ -40,10 +40,10 @@ fn a_policy_is_configured_as_a_host_would() {
 }
 
 #[test]
-fn what_would_fail_every_load_is_refused() {
+fn refuses_a_policy_that_a_host_could_not_load() {
     let (report, is_good) = checked("hostile", Some(r#"{"mode": "configure-trap"}"#));
     assert!(!is_good && report.contains(": refused: "), "{report}");
     let (_dir, file) = placed("exacting", Some(r#"{"wait_ms": 5}"#));
-    let (report, is_good) = check(&[file], Some(SlotName::Target)).unwrap();
+    let (report, is_good) = check(&CheckArgs { files: vec![file], slot: Some(SlotName::Target) }).unwrap();
     assert!(!is_good && report.contains("is for the slot grace"), "{report}");
 }

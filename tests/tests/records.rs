@@ -1,4 +1,4 @@
-//! What a host records is what a policy can be asked again: recordings of real policies, replayed in themselves and in others.
+//! Tests that the records of a host can be replayed with the same policy and with others, and that shipped policies pass their vectors.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::{
@@ -15,8 +15,8 @@ use pointwork::{
 use pointwork_policy::SlotName;
 use pointwork_tests::{built, questions};
 use pointwork_tools::{
-    replay::{Cell, Replay, Replayed, replay},
-    test::{PolicyTest, Tested, test},
+    replay::{MatrixCell, ReplayArgs, ReplayReport, replay},
+    test::{TestArgs, TestReport, test},
 };
 use tempfile::TempDir;
 
@@ -73,17 +73,18 @@ fn policy_file(folder: &str, name: &str) -> PathBuf {
     built::target().join(folder).join(name).with_extension("wasm")
 }
 
-fn replayed(policy: &Path, records: &Path) -> anyhow::Result<Replayed> {
-    replay(&Replay {
+fn replayed(policy: &Path, records: &Path) -> anyhow::Result<ReplayReport> {
+    replay(&ReplayArgs {
         policy: policy.to_owned(),
         config: None,
         records: records.to_owned(),
         deadline_ms: Some(DEADLINE_MS),
-        examples_max: 2,
+        examples: 2,
+        json: false,
     })
 }
 
-fn cell<'a>(replayed: &'a Replayed, recorded: &str, here: &str) -> &'a Cell {
+fn cell<'a>(replayed: &'a ReplayReport, recorded: &str, here: &str) -> &'a MatrixCell {
     let found = replayed.cells.iter().find(|cell| cell.recorded == recorded && cell.here == here);
     found.unwrap_or_else(|| panic!("{recorded} -> {here} in\n{replayed}"))
 }
@@ -96,7 +97,7 @@ const ADAPTIVE: [(SlotName, &str); 4] = [
 ];
 
 #[tokio::test]
-async fn the_same_module_agrees_in_all() {
+async fn agrees_with_its_own_records() {
     let host = Host::serving(&ADAPTIVE).await;
     (0..QUESTIONS).for_each(|seed| host.asked(seed));
     let records = host.recording();
@@ -111,7 +112,7 @@ async fn the_same_module_agrees_in_all() {
 }
 
 #[tokio::test]
-async fn an_alternative_gives_the_matrix_with_examples() {
+async fn reports_a_matrix_with_examples_for_another_policy() {
     let host = Host::serving(&ADAPTIVE).await;
     (0..QUESTIONS).for_each(|seed| host.asked(seed));
     let records = host.recording();
@@ -137,7 +138,7 @@ async fn an_alternative_gives_the_matrix_with_examples() {
 }
 
 #[tokio::test]
-async fn the_native_rule_and_failures_are_told_from_verdicts() {
+async fn distinguishes_native_rules_and_failures_from_verdicts() {
     let host = Host::serving(&[]).await;
     (0..QUESTIONS).for_each(|seed| host.asked(seed));
     let records = host.recording();
@@ -153,8 +154,8 @@ async fn the_native_rule_and_failures_are_told_from_verdicts() {
     let records = host.recording();
     let config = |mode: &str| Some(PathBuf::from(format!(r#"{{"mode":"{mode}"}}"#)));
     let in_mode = |mode: &str| {
-        let policy = policy_file("guests", "hostile");
-        replay(&Replay { policy, config: config(mode), records: records.clone(), deadline_ms: None, examples_max: 1 })
+        let (policy, records) = (policy_file("guests", "hostile"), records.clone());
+        replay(&ReplayArgs { policy, config: config(mode), records, deadline_ms: None, examples: 1, json: false })
     };
     let same = in_mode("trap").unwrap();
     assert_eq!((same.of_slot, same.agreed), (3, 3), "a failure of the same kind is the same: {same}");
@@ -164,7 +165,7 @@ async fn the_native_rule_and_failures_are_told_from_verdicts() {
 }
 
 #[tokio::test]
-async fn an_edited_line_is_refused_with_its_number() {
+async fn names_an_edited_line() {
     let host = Host::serving(&[]).await;
     (0..5).for_each(|seed| host.asked(seed));
     let records = host.recording();
@@ -186,8 +187,8 @@ async fn an_edited_line_is_refused_with_its_number() {
     assert!(edited(1, "\"v\":1", "\"v\":2").contains("line 1: a record of version 2"));
 }
 
-fn tested(policy: &Path, vectors: Option<&Path>) -> anyhow::Result<Tested> {
-    test(&PolicyTest {
+fn tested(policy: &Path, vectors: Option<&Path>) -> anyhow::Result<TestReport> {
+    test(&TestArgs {
         policy: policy.to_owned(),
         config: None,
         vectors: vectors.map(Path::to_owned),
@@ -198,7 +199,7 @@ fn tested(policy: &Path, vectors: Option<&Path>) -> anyhow::Result<Tested> {
 }
 
 #[test]
-fn every_shipped_policy_stands_its_vectors() {
+fn every_shipped_policy_passes_its_vectors() {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies");
     let mut vectors = 0;
     for entry in fs::read_dir(sources).unwrap() {
@@ -217,7 +218,7 @@ fn every_shipped_policy_stands_its_vectors() {
 }
 
 #[test]
-fn what_does_not_do_is_told() {
+fn reports_failed_and_malformed_vectors() {
     let folder = tempfile::tempdir().unwrap();
     let vectors = folder.path().join("v.jsonl");
     let hold = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies/settle-hold/vectors.jsonl"))
@@ -225,7 +226,7 @@ fn what_does_not_do_is_told() {
     fs::write(&vectors, &hold).unwrap();
     let newest = tested(&policy_file("policies", "settle-newest"), Some(&vectors)).unwrap();
     assert!(!newest.is_good());
-    let told = &newest.golden.told[0];
+    let told = &newest.golden.failures[0];
     assert!(told.starts_with("line 1 (within the window): \"accept\", not {\"refuse\":1500}, to {\"at\":"), "{told}");
 
     let mut lines: Vec<&str> = hold.lines().collect();
@@ -236,9 +237,9 @@ fn what_does_not_do_is_told() {
 }
 
 #[test]
-fn a_policy_that_does_what_it_must_not_is_told() {
+fn reports_what_a_policy_must_not_do() {
     let told = |mode: &str| {
-        let tested = test(&PolicyTest {
+        let tested = test(&TestArgs {
             policy: policy_file("guests", "hostile"),
             config: Some(format!(r#"{{"mode": "{mode}"}}"#).into()),
             vectors: None,

@@ -34,11 +34,11 @@ const ADMIN_HEAD_MAX: Duration = Duration::from_secs(75);
 
 /// Where a started server listens.
 #[derive(Debug, Clone, serde::Serialize)]
-pub struct Listening {
+pub(super) struct Listening {
     /// URL of the Socket.IO endpoint, with its path.
-    pub socketio: String,
+    pub(super) socketio: String,
     /// URL of the admin API.
-    pub admin: String,
+    pub(super) admin: String,
 }
 
 /// Both listeners, bound and not serving yet.

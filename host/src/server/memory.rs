@@ -22,7 +22,7 @@ const WORTH_SOCKETS: usize = 500;
 const LARGE_BYTES: libc::c_int = 512 << 10;
 
 /// Has large blocks kept apart from small ones. Called once, before there are threads.
-pub fn keep_large_blocks_apart() {
+pub(super) fn keep_large_blocks_apart() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         #[expect(unsafe_code, reason = "a call into the C library that takes two numbers")]
@@ -33,7 +33,7 @@ pub fn keep_large_blocks_apart() {
 }
 
 /// Trims for as long as the runtime lives, each time when the number of sockets has changed and come to rest.
-pub(crate) fn keep_trimmed(io: SocketIo) {
+pub(super) fn keep_trimmed(io: SocketIo) {
     tokio::spawn(async move {
         let (mut trimmed, mut last) = (0_usize, 0_usize);
         loop {

@@ -3,10 +3,11 @@
 mod assemble;
 mod drain;
 mod listeners;
-pub mod memory;
+mod memory;
+mod process;
 mod run;
 mod settings;
 mod shutdown;
 mod signals;
 
-pub use self::{listeners::Listening, run::run};
+pub use self::process::serve;

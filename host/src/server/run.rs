@@ -19,7 +19,7 @@ use crate::{config::Config, edge::socketio::connected, telemetry::Metrics};
 ///
 /// # Errors
 /// When a listener cannot be bound, a key cannot be read, or the policy engine cannot start.
-pub async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening)) -> anyhow::Result<()> {
+pub(super) async fn run(config: Config, metrics: Metrics, ready: impl FnOnce(&Listening)) -> anyhow::Result<()> {
     settings::warn(&config);
     let mut signals = Signals::new()?;
     let parts = assemble(&config)?;

@@ -1,4 +1,4 @@
-//! `pointwork policy check`: says of policy files, before a host is given them, whether it would take them.
+//! `pointwork policy check`: tells whether a host would accept policy files, and what they are.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,23 +7,34 @@ use std::{
 };
 
 use anyhow::{Context, ensure};
+use clap::Args;
 use pointwork_policy::{
-    Engine, Grace, Inspection, LoadError, Policy, Presence, Settle, Slot, SlotLimits, SlotName, Target, inspect,
+    Engine, Grace, Inspection, LoadError, Policy, PolicyJson, Presence, Settle, Slot, SlotLimits, SlotName, Target,
+    inspect,
 };
 
-use pointwork_policy::PolicyJson;
+/// What to check.
+#[derive(Args, Debug, Clone, Default)]
+pub struct CheckArgs {
+    /// The slot that they are meant for
+    #[arg(long)]
+    pub slot: Option<SlotName>,
+    /// The policies' files
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
 
-/// Loads each file as a host would, with the configuration that lies beside it or, without one, with `{}`, and tells what it is or
-/// why it would be refused; the flag is false when one of them would. `slot`: the one that all of them are meant for.
+/// Loads each file as a host would, with the configuration beside it or, without one, with `{}`. Returns a report that says what
+/// each file is or why a host would refuse it, and whether a host would accept all.
 ///
 /// # Errors
 /// When the engine cannot start on this machine.
-pub fn check(files: &[PathBuf], slot: Option<SlotName>) -> anyhow::Result<(String, bool)> {
+pub fn check(args: &CheckArgs) -> anyhow::Result<(String, bool)> {
     let engine = Engine::new()?;
     let mut are_good = true;
     let mut report = String::new();
-    for file in files {
-        match check_file(&engine, file, slot) {
+    for file in &args.files {
+        match check_file(&engine, file, args.slot) {
             Ok(inspection) => report.push_str(&describe(file, &inspection)),
             Err(error) => {
                 report.push_str(&format!("{}: refused: {error:#}\n", file.display()));
@@ -40,11 +51,12 @@ fn check_file(engine: &Engine, file: &Path, slot: Option<SlotName>) -> anyhow::R
     let found = inspection.slot;
     ensure!(slot.is_none_or(|slot| slot == found), "is for the slot {found}");
     let beside = file.with_extension("json");
-    let (config, named) = if beside.exists() {
-        let named = beside.display().to_string();
-        (serde_json::from_slice(&fs::read(&beside).context(named.clone())?).context(named.clone())?, named)
+    let mut name = beside.display().to_string();
+    let config = if beside.exists() {
+        serde_json::from_slice(&fs::read(&beside).context(name.clone())?).context(name.clone())?
     } else {
-        (PolicyJson::default(), format!("without {}, with the configuration {{}}", beside.display()))
+        name = format!("without {name}, with the configuration {{}}");
+        PolicyJson::default()
     };
     match found {
         SlotName::Target => load::<Target>(engine, &module, &config),
@@ -52,7 +64,7 @@ fn check_file(engine: &Engine, file: &Path, slot: Option<SlotName>) -> anyhow::R
         SlotName::Presence => load::<Presence>(engine, &module, &config),
         SlotName::Settle => load::<Settle>(engine, &module, &config),
     }
-    .context(named)?;
+    .context(name)?;
     Ok(inspection)
 }
 
@@ -61,21 +73,15 @@ fn load<S: Slot>(engine: &Engine, module: &[u8], config: &PolicyJson) -> Result<
 }
 
 fn describe(file: &Path, inspection: &Inspection) -> String {
-    let info = &inspection.info;
+    let Inspection { info, slot, size_bytes, digest, imports, .. } = inspection;
+    let (file, imports) = (file.display(), by_package(imports).join(", "));
+    let (name, version, summary) = (&info.name, &info.version, &info.summary);
     format!(
-        "{}: {} {} for slot {}, {} bytes, sha256 {}\n  {}\n  imports {}\n",
-        file.display(),
-        info.name,
-        info.version,
-        inspection.slot,
-        inspection.size_bytes,
-        inspection.digest,
-        info.summary,
-        by_package(&inspection.imports).join(", ")
+        "{file}: {name} {version} for slot {slot}, {size_bytes} bytes, sha256 {digest}\n  {summary}\n  imports {imports}\n"
     )
 }
 
-/// `wasi:io/poll@0.2.6` and `wasi:io/error@0.2.6` as `wasi:io@0.2.6 {error poll}`.
+/// Groups imports by package: `wasi:io/poll@0.2.6` and `wasi:io/error@0.2.6` become `wasi:io@0.2.6 {error poll}`.
 fn by_package(imports: &[String]) -> Vec<String> {
     let mut packages = BTreeMap::<String, BTreeSet<&str>>::new();
     for import in imports {
@@ -93,17 +99,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn imports_are_told_by_package() {
+    fn groups_imports_by_package() {
         let imports = ["wasi:io/poll@0.2.6", "wasi:cli/exit@0.2.6", "wasi:io/error@0.2.6"].map(String::from);
         assert_eq!(by_package(&imports), ["wasi:cli@0.2.6 {exit}", "wasi:io@0.2.6 {error poll}"]);
     }
 
     #[test]
-    fn a_file_that_is_no_policy_is_refused_and_the_others_are_told() {
+    fn reports_every_file_though_some_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         let (missing, text) = (dir.path().join("missing.wasm"), dir.path().join("text.wasm"));
         fs::write(&text, "no wasm").unwrap();
-        let (report, are_good) = check(&[missing, text], None).unwrap();
+        let (report, are_good) = check(&CheckArgs { slot: None, files: vec![missing, text] }).unwrap();
         assert!(!are_good);
         assert_eq!(report.matches(": refused: ").count(), 2, "{report}");
     }

@@ -1,8 +1,13 @@
-//! Tools for authors of policies, which need no host: check, test, replay and simulate.
+//! Checks, tests, replays and simulates policies without a host.
+//!
+//! Each command has its arguments and one function: [`check`](check::check), [`test`](test::test), [`replay`](replay::replay) and
+//! [`simulate`](simulate::simulate). [`questions`] makes up random questions for tests.
 
 pub mod check;
-mod policy_file;
+pub mod decision_costs;
+mod offline_policy;
 pub mod questions;
 pub mod replay;
 pub mod simulate;
 pub mod test;
+mod verdict_kind;

@@ -1,18 +1,16 @@
-//! Questions of every slot, from a seed: each bound, each enum value and the extremes of each number come up.
-//! `pointwork policy test` asks them, and so do the tests.
+//! Makes up random questions for every slot, in which each bound, each enum value and the extremes of each number occur.
 
 use fastrand::Rng;
+use pointwork_contract as contract;
 use pointwork_core::decision::{
     Absence, CANDIDATES_MAX, Call, Candidate, Departure, Doubt, Event, HISTORY_MAX, Happening, Incumbent, Liveness,
     Newcomer, RETURNS_MAX, Traits,
 };
 use pointwork_policy::{Grace, Presence, Settle, Slot, Target, contract::Moment};
 
-use pointwork_contract as contract;
-
 /// A slot for which questions can be made up.
 pub trait Generated: Slot {
-    /// One within the contract's bounds.
+    /// A question within the contract's bounds.
     fn question(rng: &mut Rng) -> Self::Question;
 }
 
@@ -42,7 +40,7 @@ impl Generated for Settle {
     }
 }
 
-/// Any moment of the next centuries, any seed, any key.
+/// A moment of the next centuries, with any seed and any key.
 pub fn moment(rng: &mut Rng) -> Moment {
     Moment { now_ms: rng.u64(..1 << 44), seed: rng.u64(..), key: rng.u64(..) }
 }
@@ -68,7 +66,7 @@ pub fn candidates(rng: &mut Rng, count: usize) -> Vec<Candidate> {
     (0..count).map(|_| candidate(rng)).collect()
 }
 
-/// Between one candidate and as many as there may be.
+/// At least one candidate, and at most as many as the contract allows.
 pub fn some_candidates(rng: &mut Rng) -> Vec<Candidate> {
     let count = rng.usize(1..=CANDIDATES_MAX);
     candidates(rng, count)
@@ -99,21 +97,20 @@ pub fn doubt(rng: &mut Rng) -> Doubt {
     }
 }
 
-/// A settle window in milliseconds, within what the setting allows.
+/// A settle window in milliseconds, within the bounds of the setting.
 pub fn window_ms(rng: &mut Rng) -> u32 {
     if rng.bool() { 2_500 } else { rng.u32(..=3_600_000) }
 }
 
-/// An incumbent, often of an age around the window's.
+/// An incumbent, whose age is often close to the window.
 pub fn incumbent(rng: &mut Rng, window_ms: u32) -> Incumbent {
     let age_ms = match rng.u8(..4) {
         0 => number(rng),
         1 => rng.u32(..=window_ms),
         _ => window_ms.saturating_add(rng.u32(..3)).saturating_sub(1),
     };
-    let liveness = [Liveness::Alive, Liveness::Doubtful, Liveness::Gone];
     Incumbent {
-        liveness: liveness[rng.usize(..liveness.len())],
+        liveness: one_of(rng, &[Liveness::Alive, Liveness::Doubtful, Liveness::Gone]),
         age_ms,
         idle_ms: number(rng),
         heartbeat_ms: number(rng),
@@ -126,7 +123,7 @@ pub fn newcomer(rng: &mut Rng) -> Newcomer {
     Newcomer { paired: rng.bool(), same_fingerprint: rng.bool(), same_address: rng.bool(), polling: rng.bool() }
 }
 
-/// A device's last events.
+/// The last events of a device.
 pub fn history(rng: &mut Rng) -> Vec<Event> {
     let happenings = [
         Happening::Accepted,
@@ -137,7 +134,7 @@ pub fn history(rng: &mut Rng) -> Vec<Event> {
         Happening::Refreshed,
     ];
     let count = rng.usize(..=HISTORY_MAX);
-    (0..count).map(|_| Event { ago_ms: number(rng), what: happenings[rng.usize(..happenings.len())] }).collect()
+    (0..count).map(|_| Event { ago_ms: number(rng), what: one_of(rng, &happenings) }).collect()
 }
 
 fn candidate(rng: &mut Rng) -> Candidate {
@@ -170,7 +167,7 @@ fn departure(rng: &mut Rng) -> Departure {
         Departure::Drained,
         Departure::Evicted,
     ];
-    departures[rng.usize(..departures.len())]
+    one_of(rng, &departures)
 }
 
 fn returns(rng: &mut Rng) -> Vec<u32> {
@@ -178,7 +175,11 @@ fn returns(rng: &mut Rng) -> Vec<u32> {
     (0..count).map(|_| number(rng)).collect()
 }
 
-/// Small, any, or an extreme.
+fn one_of<T: Copy>(rng: &mut Rng, values: &[T]) -> T {
+    values[rng.usize(..values.len())]
+}
+
+/// A small number, any number, or an extreme.
 fn number(rng: &mut Rng) -> u32 {
     match rng.u8(..6) {
         0 => 0,

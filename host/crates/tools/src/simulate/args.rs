@@ -1,4 +1,4 @@
-//! What `pointwork policy simulate` is told.
+//! The arguments of `pointwork policy simulate`.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::Args;
 use pointwork_policy::SlotName;
 
-/// Worlds of one run at most.
+/// The most worlds of one run.
 pub const SEEDS_MAX: u64 = 100_000;
-/// Threads at most.
+/// The most threads.
 const JOBS_MAX: usize = 64;
 
 /// Two rules for a slot, and the worlds that both are played in.
@@ -18,7 +18,7 @@ pub struct SimulateArgs {
     #[arg(long)]
     pub list_scenarios: bool,
     /// The slot
-    #[arg(long, value_parser = str::parse::<SlotName>, required_unless_present = "list_scenarios")]
+    #[arg(long, required_unless_present = "list_scenarios")]
     pub slot: Option<SlotName>,
     /// The rule to be tried: a policy's file, or `native`
     #[arg(long, value_name = "FILE|native", required_unless_present = "list_scenarios")]
@@ -27,7 +27,7 @@ pub struct SimulateArgs {
     #[arg(long, value_name = "FILE|native", default_value = "native")]
     pub against: PathBuf,
     /// The first policy's configuration, a JSON object or the file that holds one; without it, the JSON file beside the policy
-    // Of the type and name of the flag for settings, which has no meaning here and which clap hands this value too.
+    // It has the type and name of the host's flag for settings, because clap also gives the value of that global flag to it.
     #[arg(id = "config", long = "config", value_name = "JSON|FILE")]
     pub config: Option<PathBuf>,
     /// The other policy's configuration, likewise
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seeds_are_a_range() {
+    fn parses_ranges_of_seeds() {
         assert_eq!(seeds("1..200"), Ok(1..200));
         assert_eq!(seeds("1..=200"), Ok(1..201));
         for wrong in ["", "7", "7..7", "9..7", "a..7", "1..-2", "0..100001", "0..=18446744073709551615"] {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_are_bounded() {
+    fn limits_the_number_of_jobs() {
         assert_eq!(jobs("2"), Ok(2));
         assert!(["0", "65", "x"].iter().all(|wrong| jobs(wrong).is_err()));
     }

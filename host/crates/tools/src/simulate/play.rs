@@ -1,4 +1,4 @@
-//! Plays the worlds with both rules, on several threads, with the outcomes in the order of the seeds.
+//! Plays each world with both rules, on several threads, and returns the outcomes in the order of the seeds.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -6,28 +6,28 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::bail;
 use pointwork_simulation::scenario::Worlds;
-use pointwork_simulation::{Schedule, Violation, settle};
+use pointwork_simulation::{Schedule, settle};
 
 use super::outcome;
-use super::side::Side;
+use super::rule::LoadedRule;
 
-/// Seeds that one thread takes at once.
+/// How many seeds a thread takes at a time.
 const CHUNK: u64 = 16;
 
-/// What came of a world with either rule; an outcome that a world did not have is `None`.
-pub(super) struct Pair {
-    /// With the rule that is tried.
-    pub(super) policy: Vec<Option<f64>>,
-    /// With the one that it is compared with.
-    pub(super) against: Vec<Option<f64>>,
-}
+/// The outcomes of a world with the policy, and with the rule that it is compared with; `None` if the world did not have an outcome.
+pub(super) type OutcomePair = [Vec<Option<f64>>; 2];
 
-/// The worlds of these seeds, in their order.
+/// Plays the worlds of these seeds.
 ///
 /// # Errors
-/// When an invariant of the machines does not hold, with the least such seed that was played; or when a policy runs over its
-/// deadline again and again.
-pub(super) fn play(worlds: &Worlds, seeds: Range<u64>, sides: [&Side; 2], jobs: usize) -> anyhow::Result<Vec<Pair>> {
+/// When an invariant of the machines does not hold, with the lowest such seed that was played; or when a policy exceeds its deadline
+/// too often.
+pub(super) fn play(
+    worlds: &Worlds,
+    seeds: Range<u64>,
+    rules: [&LoadedRule; 2],
+    jobs: usize,
+) -> anyhow::Result<Vec<OutcomePair>> {
     let (next, is_over) = (AtomicU64::new(seeds.start), AtomicBool::new(false));
     let played = Mutex::new(Vec::new());
     let work = || {
@@ -37,8 +37,9 @@ pub(super) fn play(worlds: &Worlds, seeds: Range<u64>, sides: [&Side; 2], jobs: 
                 return;
             }
             for seed in from..seeds.end.min(from.saturating_add(CHUNK)) {
-                let pair = play_one(worlds, seed, sides);
-                is_over.fetch_or(pair.is_err() || sides.iter().any(|side| side.is_hopeless()), Ordering::Relaxed);
+                let [policy, against] = rules.map(|rule| || outcomes(worlds, seed, rule));
+                let pair = policy().and_then(|policy| Ok([policy, against()?]));
+                is_over.fetch_or(pair.is_err() || rules.iter().any(|rule| rule.is_too_slow()), Ordering::Relaxed);
                 played.lock().unwrap_or_else(PoisonError::into_inner).push((seed, pair));
                 if is_over.load(Ordering::Relaxed) {
                     return;
@@ -51,37 +52,27 @@ pub(super) fn play(worlds: &Worlds, seeds: Range<u64>, sides: [&Side; 2], jobs: 
             scope.spawn(work);
         }
     });
-    if let Some(side) = sides.into_iter().find(|side| side.is_hopeless()) {
-        bail!("{} runs over its deadline again and again: {:?}", side.info.name, side.failures());
+    if let Some(rule) = rules.into_iter().find(|rule| rule.is_too_slow()) {
+        bail!("{} runs over its deadline again and again: {:?}", rule.info.name, rule.failures());
     }
     let mut played = played.into_inner().unwrap_or_else(PoisonError::into_inner);
     played.sort_by_key(|(seed, _)| *seed);
     played.into_iter().map(|(seed, pair)| pair.map_err(|what| anyhow::anyhow!("seed {seed}: {what}"))).collect()
 }
 
-fn play_one(worlds: &Worlds, seed: u64, [policy, against]: [&Side; 2]) -> Result<Pair, String> {
-    Ok(Pair { policy: outcomes(worlds, seed, policy)?, against: outcomes(worlds, seed, against)? })
-}
-
-fn outcomes(worlds: &Worlds, seed: u64, side: &Side) -> Result<Vec<Option<f64>>, String> {
-    match worlds {
+fn outcomes(worlds: &Worlds, seed: u64, rule: &LoadedRule) -> Result<Vec<Option<f64>>, String> {
+    let (broken, outcomes) = match worlds {
         Worlds::Settle(scenario) => {
-            let report = settle(scenario, seed, side);
-            match report.broken {
-                None => Ok(outcome::of_settle(&report.outcomes)),
-                Some(violation) => Err(broken(side, &violation)),
-            }
+            let report = settle(scenario, seed, rule);
+            (report.broken, outcome::settle_values(&report.outcomes))
         }
         Worlds::Rpc(scenario) => {
-            let report = Schedule::of_scenario(scenario, seed, side).run();
-            match report.broken {
-                None => Ok(outcome::of_rpc(&report.outcomes)),
-                Some(violation) => Err(broken(side, &violation)),
-            }
+            let report = Schedule::of_scenario(scenario, seed, rule).run();
+            (report.broken, outcome::rpc_values(&report.outcomes))
         }
+    };
+    match broken {
+        None => Ok(outcomes),
+        Some(violation) => Err(format!("with {}, what must always hold does not: {violation}", rule.info.name)),
     }
-}
-
-fn broken(side: &Side, violation: &Violation) -> String {
-    format!("with {}, what must always hold does not: {violation}", side.info.name)
 }

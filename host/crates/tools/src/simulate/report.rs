@@ -1,4 +1,4 @@
-//! What a simulation says, for people and for programs.
+//! Reports the outcomes of a simulation, as text and as JSON.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,15 +7,15 @@ use std::ops::Range;
 use pointwork_policy::SlotName;
 use serde::Serialize;
 
-use super::compare::{Difference, Distribution, Word};
-use super::outcome::Outcome;
-use super::play::Pair;
-use super::side::{Info, Side};
+use super::outcome::OutcomeSpec;
+use super::play::OutcomePair;
+use super::rule::{LoadedRule, RuleInfo};
+use super::statistics::{Conclusion, Difference, Distribution};
 
-/// A simulation's report; as JSON with these names.
+/// The report of a simulation; as JSON it has these fields.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
-    /// The scenario, as it was named.
+pub(super) struct SimulationReport {
+    /// The scenario, as the arguments name it.
     scenario: String,
     summary: String,
     slot: SlotName,
@@ -23,76 +23,70 @@ pub(super) struct Report {
     seeds_from: u64,
     /// The seed after the last.
     seeds_to: u64,
-    policy: Player,
-    against: Player,
-    outcomes: Vec<Compared>,
+    policy: RuleReport,
+    against: RuleReport,
+    outcomes: Vec<OutcomeReport>,
 }
 
 #[derive(Debug, Serialize)]
-struct Player {
+struct RuleReport {
     #[serde(flatten)]
-    info: Info,
+    info: RuleInfo,
     questions: u64,
     failures: BTreeMap<&'static str, u64>,
 }
 
 #[derive(Debug, Serialize)]
-struct Compared {
+struct OutcomeReport {
     outcome: &'static str,
     unit: &'static str,
     better: &'static str,
     policy: Option<Distribution>,
     against: Option<Distribution>,
     difference: Option<Difference>,
-    verdict: Word,
+    verdict: Conclusion,
     #[serde(skip)]
     digits: usize,
 }
 
-impl Report {
-    /// Compares what was played.
+impl SimulationReport {
+    /// Compares the outcomes of the two rules.
     pub(super) fn new(
         (scenario, summary): (String, String),
         slot: SlotName,
         seeds: &Range<u64>,
-        [policy, against]: [&Side; 2],
-        outcomes: &[Outcome],
-        pairs: &[Pair],
-    ) -> Report {
-        let player =
-            |side: &Side| Player { info: side.info.clone(), questions: side.questions(), failures: side.failures() };
-        let compared = outcomes.iter().enumerate().map(|(at, outcome)| compare(outcome, at, pairs));
-        Report {
+        [policy, against]: [&LoadedRule; 2],
+        outcomes: &[OutcomeSpec],
+        pairs: &[OutcomePair],
+    ) -> Self {
+        let report = |rule: &LoadedRule| RuleReport {
+            info: rule.info.clone(),
+            questions: rule.questions(),
+            failures: rule.failures(),
+        };
+        Self {
             scenario,
             summary,
             slot,
             seeds_from: seeds.start,
             seeds_to: seeds.end,
-            policy: player(policy),
-            against: player(against),
-            outcomes: compared.collect(),
+            policy: report(policy),
+            against: report(against),
+            outcomes: outcomes.iter().enumerate().map(|(at, outcome)| compare(outcome, at, pairs)).collect(),
         }
     }
 
-    /// For programs, on one line.
-    ///
-    /// # Errors
-    /// Never of its own: as serde_json does.
-    pub(super) fn to_json(&self) -> serde_json::Result<String> {
-        serde_json::to_string(self).map(|json| json + "\n")
-    }
-
-    /// For people: a table.
+    /// The report as a table for people.
     pub(super) fn to_text(&self) -> String {
-        let Report { scenario, summary, slot, seeds_from, seeds_to, policy, against, outcomes } = self;
+        let Self { scenario, summary, slot, seeds_from, seeds_to, policy, against, outcomes } = self;
         let count = seeds_to - seeds_from;
         let mut text =
             format!("{scenario}: {summary}\n{slot} in {count} worlds with either, seeds {seeds_from}..{seeds_to}\n");
-        for (role, player) in [("policy", policy), ("against", against)] {
-            let Player { info, questions, failures } = player;
+        for (role, rule) in [("policy", policy), ("against", against)] {
+            let RuleReport { info, questions, failures } = rule;
             let version = info.version.as_ref().map_or(String::new(), |version| format!(" {version}"));
             let digest = info.digest.map_or(String::new(), |digest| format!(", {digest}"));
-            // A String takes whatever is written.
+            // Writing to a String cannot fail.
             let _ = write!(text, "  {role:<8} {}{version}{digest}, asked {questions} times", info.name);
             for (kind, count) in failures {
                 let _ = write!(text, ", failed {count} times by {kind}");
@@ -104,14 +98,14 @@ impl Report {
             "\n{:<15} {:<8} {:>9} {:>9} {:>9} {:>9} {:>9}   difference of the means, 95 %",
             "", "", "mean", "p50", "p90", "p99", "max"
         );
-        for one in outcomes {
-            one.write(&mut text);
+        for outcome in outcomes {
+            outcome.write(&mut text);
         }
         text
     }
 }
 
-impl Compared {
+impl OutcomeReport {
     fn write(&self, text: &mut String) {
         let digits = self.digits;
         let difference = match &self.difference {
@@ -139,17 +133,17 @@ impl Compared {
     }
 }
 
-fn compare(outcome: &Outcome, at: usize, pairs: &[Pair]) -> Compared {
-    let differences: Vec<f64> = pairs.iter().filter_map(|pair| Some(pair.policy[at]? - pair.against[at]?)).collect();
+fn compare(outcome: &OutcomeSpec, at: usize, pairs: &[OutcomePair]) -> OutcomeReport {
+    let differences: Vec<f64> = pairs.iter().filter_map(|[policy, against]| Some(policy[at]? - against[at]?)).collect();
     let difference = Difference::of(&differences);
-    Compared {
+    OutcomeReport {
         outcome: outcome.name,
         unit: outcome.unit,
         better: if outcome.is_less_better { "less" } else { "more" },
-        policy: Distribution::of(pairs.iter().filter_map(|pair| pair.policy[at])),
-        against: Distribution::of(pairs.iter().filter_map(|pair| pair.against[at])),
+        policy: Distribution::of(pairs.iter().filter_map(|[policy, _]| policy[at])),
+        against: Distribution::of(pairs.iter().filter_map(|[_, against]| against[at])),
         difference,
-        verdict: difference.map_or(Word::TooFew, |difference| difference.word(outcome.is_less_better)),
+        verdict: difference.map_or(Conclusion::TooFew, |difference| difference.conclusion(outcome.is_less_better)),
         digits: outcome.digits,
     }
 }

@@ -1,23 +1,21 @@
-//! Golden vectors: a file of lines, each a JSON object with a `question` and the `verdict` it must get, both as in a decision record.
-//! `name` says what it is about; `config` is a configuration for this one, in place of the policy's.
+//! Tests a policy with golden vectors.
+//!
+//! Each line of the file is a JSON object with a `question` and the expected `verdict`, both as in a decision record. `name` describes
+//! the vector; `config` replaces the policy's configuration for this vector.
 
 use std::{collections::BTreeMap, fs::File, io::BufReader, path::Path};
 
 use anyhow::{Context, ensure};
 use pointwork_policy::{
-    Module,
-    record::{LineError, Lines},
+    Module, PolicyJson, Slot,
+    record::{LineError, Lines, Recorded},
 };
 use serde::Deserialize;
 
-use super::Tally;
-use crate::{
-    policy_file::OfflinePolicy,
-    replay::{Told, one_line},
-};
-use pointwork_policy::PolicyJson;
+use super::report::InputResults;
+use crate::{offline_policy::OfflinePolicy, verdict_kind::shortened_json};
 
-/// Each is compiled and kept.
+/// How many configurations a file may hold: each is compiled and kept.
 const CONFIGS_MAX: usize = 64;
 
 #[derive(Deserialize)]
@@ -31,48 +29,44 @@ struct Vector<Q, V> {
     verdict: V,
 }
 
-type VectorOf<S> = Vector<<S as pointwork_policy::Slot>::Question, <S as pointwork_policy::Slot>::Verdict>;
+type VectorOf<S> = Vector<<S as Slot>::Question, <S as Slot>::Verdict>;
 
-/// Asks all of a file, each in an instance of its own.
-pub(super) fn check<S: Told>(policy: &OfflinePolicy, own: &Module<S>, file: &Path) -> anyhow::Result<Tally> {
-    let named = || file.display().to_string();
-    let mut tally = Tally::default();
+/// Tests all vectors of a file, each in a fresh instance.
+pub(super) fn check<S: Recorded>(policy: &OfflinePolicy, own: &Module<S>, file: &Path) -> anyhow::Result<InputResults> {
+    let name = || file.display().to_string();
+    let mut results = InputResults::default();
     let mut others = BTreeMap::new();
-    let input = BufReader::new(File::open(file).with_context(named)?);
+    let input = BufReader::new(File::open(file).with_context(name)?);
     for vector in Lines::new(input, read::<S>) {
-        let (line, vector) = vector.with_context(named)?;
+        let (line, vector) = vector.with_context(name)?;
         let module = match &vector.config {
             None => own,
             Some(config) => {
                 let key = config.to_json();
                 if !others.contains_key(&key) {
-                    ensure!(
-                        others.len() < CONFIGS_MAX,
-                        "{}: line {line}: more than {CONFIGS_MAX} configurations",
-                        named()
-                    );
-                    let at = || format!("{}: line {line}: config", named());
-                    others.insert(key.clone(), policy.module_with(config).with_context(at)?);
+                    let at = format!("{}: line {line}", name());
+                    ensure!(others.len() < CONFIGS_MAX, "{at}: more than {CONFIGS_MAX} configurations");
+                    others.insert(key.clone(), policy.module_with(config).with_context(|| format!("{at}: config"))?);
                 }
                 &others[&key]
             }
         };
-        tally.tried += 1;
+        results.tried += 1;
         let found = match module.asker().ask(&vector.question).verdict {
             Ok(verdict) if verdict == vector.verdict => continue,
-            Ok(verdict) => one_line(&verdict),
+            Ok(verdict) => shortened_json(&verdict),
             Err(error) => format!("no verdict ({error})"),
         };
-        tally.fail(|| {
-            let name = vector.name.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
-            let (expected, question) = (one_line(&vector.verdict), one_line(&vector.question));
-            format!("line {line}{name}: {found}, not {expected}, to {question}")
+        results.add_failure(|| {
+            let title = vector.name.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
+            let (expected, question) = (shortened_json(&vector.verdict), shortened_json(&vector.question));
+            format!("line {line}{title}: {found}, not {expected}, to {question}")
         });
     }
-    Ok(tally)
+    Ok(results)
 }
 
-fn read<S: Told>(line: &str) -> Result<VectorOf<S>, LineError> {
+fn read<S: Recorded>(line: &str) -> Result<VectorOf<S>, LineError> {
     let vector: VectorOf<S> = serde_json::from_str(line)?;
     S::check_question(&vector.question).map_err(LineError::Question)?;
     S::check(&vector.question, &vector.verdict).map_err(LineError::Verdict)?;

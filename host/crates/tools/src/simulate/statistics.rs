@@ -1,70 +1,66 @@
-//! Two rules' outcomes on the same seeds: how each is distributed, and the mean difference with its interval.
+//! Compares the outcomes of two rules on the same seeds: their distributions, and the mean difference with its interval.
 
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Fewer pairs than this give no verdict.
+/// How many pairs a conclusion needs.
 const PAIRS_MIN: usize = 10;
 
 /// How an outcome is distributed over worlds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Distribution {
-    /// The mean.
     pub(super) mean: f64,
-    /// Half of the worlds have no more.
+    /// Half of the worlds have at most this.
     pub(super) p50: f64,
-    /// Nine in ten have no more.
+    /// Nine in ten have at most this.
     pub(super) p90: f64,
-    /// All but one in a hundred have no more.
+    /// 99 in 100 have at most this.
     pub(super) p99: f64,
-    /// The greatest.
     pub(super) max: f64,
 }
 
-/// The difference of two rules in an outcome, the first less the second, over the worlds in which both have it.
+/// The first rule's outcome minus the second rule's, over the worlds in which both have the outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Difference {
     /// How many worlds.
     pub(super) pairs: usize,
-    /// The mean.
     pub(super) mean: f64,
     /// The lower end of its 95 % interval (paired t).
     pub(super) low: f64,
-    /// The upper end.
     pub(super) high: f64,
 }
 
-/// What the difference says of the first rule.
+/// What the difference says about the first rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Word {
-    /// No world differed at all.
+pub(super) enum Conclusion {
+    /// No world differed.
     Same,
     /// The interval lies on the better side of 0.
     Better,
     /// The interval lies on the worse side of 0.
     Worse,
-    /// The interval has 0 in it.
+    /// The interval contains 0.
     Undecided,
-    /// Too few worlds to say.
+    /// There were too few worlds.
     TooFew,
 }
 
-impl Word {
-    /// The word in the report.
+impl Conclusion {
+    /// The word in the text report.
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            Word::Same => "same",
-            Word::Better => "better",
-            Word::Worse => "worse",
-            Word::Undecided => "undecided",
-            Word::TooFew => "too few",
+            Self::Same => "same",
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Undecided => "undecided",
+            Self::TooFew => "too few",
         }
     }
 }
 
 impl Distribution {
-    /// Of these; `None` if there are none.
+    /// The distribution of these values; `None` if there are none.
     pub(super) fn of(values: impl Iterator<Item = f64>) -> Option<Distribution> {
         let mut values: Vec<f64> = values.collect();
         let max_index = values.len().checked_sub(1)?;
@@ -77,7 +73,7 @@ impl Distribution {
 }
 
 impl Difference {
-    /// Of these differences; `None` if there are none.
+    /// The mean of these differences and its interval; `None` if there are none.
     pub(super) fn of(differences: &[f64]) -> Option<Difference> {
         let pairs = differences.len();
         if pairs == 0 {
@@ -88,15 +84,15 @@ impl Difference {
         Some(Difference { pairs, mean, low: mean - half, high: mean + half })
     }
 
-    /// What it says if less is better, or more.
-    pub(super) fn word(&self, is_less_better: bool) -> Word {
+    /// The conclusion, by whether less of the outcome is better, or more.
+    pub(super) fn conclusion(&self, is_less_better: bool) -> Conclusion {
         let is_nothing = self.low == 0.0 && self.high == 0.0;
         match (self.low > 0.0, self.high < 0.0) {
-            _ if is_nothing => Word::Same,
-            _ if self.pairs < PAIRS_MIN => Word::TooFew,
-            (false, false) => Word::Undecided,
-            (is_more, _) if is_more == is_less_better => Word::Worse,
-            _ => Word::Better,
+            _ if is_nothing => Conclusion::Same,
+            _ if self.pairs < PAIRS_MIN => Conclusion::TooFew,
+            (false, false) => Conclusion::Undecided,
+            (is_more, _) if is_more == is_less_better => Conclusion::Worse,
+            _ => Conclusion::Better,
         }
     }
 }
@@ -119,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_distribution_is_of_values_that_occurred() {
+    fn uses_values_that_occurred_as_quantiles() {
         let of = |values: &[f64]| Distribution::of(values.iter().copied());
         assert_eq!(of(&[]), None);
         let hundred: Vec<f64> = (1..=100).rev().map(f64::from).collect();
@@ -129,24 +125,27 @@ mod tests {
         assert_eq!((one.p50, one.p99, one.max), (7.0, 7.0, 7.0));
     }
 
-    /// Known: R's `t.test(c(1, 2, 3, 4, 5, 6, 7, 8, 9, 10))` says 3.334149 to 7.665851.
+    /// R's `t.test(c(1, 2, 3, 4, 5, 6, 7, 8, 9, 10))` says 3.334149 to 7.665851.
     #[test]
-    fn the_interval_is_that_of_the_paired_t() {
+    fn computes_the_interval_of_the_paired_t_test() {
         let ten: Vec<f64> = (1..=10).map(f64::from).collect();
         let difference = Difference::of(&ten).unwrap();
         assert!((difference.low - 3.334_149).abs() < 1e-6 && (difference.high - 7.665_851).abs() < 1e-6);
-        assert_eq!((difference.word(true), difference.word(false)), (Word::Worse, Word::Better));
+        assert_eq!(
+            (difference.conclusion(true), difference.conclusion(false)),
+            (Conclusion::Worse, Conclusion::Better)
+        );
     }
 
     #[test]
-    fn words() {
-        let word = |values: &[f64]| Difference::of(values).unwrap().word(true);
+    fn draws_conclusions() {
+        let conclusion = |values: &[f64]| Difference::of(values).unwrap().conclusion(true);
         assert_eq!(Difference::of(&[]), None);
-        assert_eq!(word(&[0.0; 20]), Word::Same);
-        assert_eq!(word(&[0.0]), Word::TooFew, "one world says nothing");
-        assert_eq!(word(&[-1.0; 9]), Word::TooFew);
-        assert_eq!(word(&[-1.0; 10]), Word::Better);
+        assert_eq!(conclusion(&[0.0; 20]), Conclusion::Same);
+        assert_eq!(conclusion(&[0.0]), Conclusion::TooFew, "one world says nothing");
+        assert_eq!(conclusion(&[-1.0; 9]), Conclusion::TooFew);
+        assert_eq!(conclusion(&[-1.0; 10]), Conclusion::Better);
         let mixed: Vec<f64> = (0..20).map(|at| if at % 2 == 0 { 1.0 } else { -1.0 }).collect();
-        assert_eq!(word(&mixed), Word::Undecided);
+        assert_eq!(conclusion(&mixed), Conclusion::Undecided);
     }
 }

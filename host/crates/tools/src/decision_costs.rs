@@ -1,49 +1,56 @@
-//! How long decisions took, in bounded memory: a histogram whose buckets are a sixteenth of their value wide.
+//! Measures how long decisions take, in a histogram whose buckets are a sixteenth of their value wide.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use serde::{Serialize, Serializer};
 
-/// Of a power of two of nanoseconds, as many buckets.
+/// Buckets for each power of two of nanoseconds.
 const PARTS: u64 = 16;
-/// All that 64 bits of nanoseconds need.
+/// Buckets for all values of 64 bits.
 const BUCKETS: usize = 61 * PARTS as usize;
 
-/// Counts by cost.
+/// How many decisions took how long. As JSON it is its [`CostQuantiles`], or null.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Costs {
+pub struct DecisionCosts {
     buckets: Vec<u64>,
     count: u64,
 }
 
-impl Default for Costs {
+impl Default for DecisionCosts {
     fn default() -> Self {
         Self { buckets: vec![0; BUCKETS], count: 0 }
     }
 }
 
-/// What is told of costs, in microseconds.
+/// The quantiles of the costs of decisions, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct CostsShown {
-    /// Half of the decisions took no longer.
+pub struct CostQuantiles {
+    /// Half of the decisions took at most this long.
     pub p50_us: f64,
-    /// 99 of 100.
+    /// 99 of 100 decisions took at most this long.
     pub p99_us: f64,
 }
 
-impl Costs {
-    pub(crate) fn note(&mut self, cost: Duration) {
+impl fmt::Display for CostQuantiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "p50 {:.2} us, p99 {:.2} us", self.p50_us, self.p99_us)
+    }
+}
+
+impl DecisionCosts {
+    /// Counts a decision.
+    pub(crate) fn record(&mut self, cost: Duration) {
         let nanos = u64::try_from(cost.as_nanos()).unwrap_or(u64::MAX);
         self.buckets[bucket(nanos)] += 1;
         self.count += 1;
     }
 
-    /// `None` when nothing was counted.
-    pub fn shown(&self) -> Option<CostsShown> {
-        Some(CostsShown { p50_us: self.quantile_us(50)?, p99_us: self.quantile_us(99)? })
+    /// The quantiles; `None` if no decision was counted.
+    pub fn quantiles(&self) -> Option<CostQuantiles> {
+        Some(CostQuantiles { p50_us: self.quantile_us(50)?, p99_us: self.quantile_us(99)? })
     }
 
-    /// The upper bound of the bucket that the cost of so many in a hundred lies in.
+    /// The upper bound of the bucket in which this percentile lies.
     fn quantile_us(&self, percent: u64) -> Option<f64> {
         let rank = (self.count * percent).div_ceil(100);
         let mut seen = 0;
@@ -55,13 +62,13 @@ impl Costs {
     }
 }
 
-impl Serialize for Costs {
+impl Serialize for DecisionCosts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.shown().serialize(serializer)
+        self.quantiles().serialize(serializer)
     }
 }
 
-/// The first values have a bucket each; from there on the leading five bits say which.
+/// Each of the first values has its own bucket; for the others, the five leading bits choose the bucket.
 fn bucket(nanos: u64) -> usize {
     let shift = u64::from((nanos | PARTS).ilog2() - PARTS.ilog2());
     (shift * PARTS + (nanos >> shift)) as usize
@@ -81,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_value_lies_in_its_bucket_and_none_is_wide() {
+    fn puts_every_value_into_a_narrow_bucket() {
         for shift in 0..64 {
             for nanos in [1_u64 << shift, (1 << shift) + 1, (1 << shift) | (1 << shift >> 1), u64::MAX >> shift] {
                 let bucket = bucket(nanos);
@@ -94,16 +101,16 @@ mod tests {
     }
 
     #[test]
-    fn quantiles() {
-        let mut costs = Costs::default();
-        assert_eq!(costs.shown(), None);
+    fn finds_the_quantiles() {
+        let mut costs = DecisionCosts::default();
+        assert_eq!(costs.quantiles(), None);
         for _ in 0..98 {
-            costs.note(Duration::from_nanos(8));
+            costs.record(Duration::from_nanos(8));
         }
-        costs.note(Duration::from_micros(1));
-        costs.note(Duration::MAX);
-        let shown = costs.shown().unwrap();
-        assert_eq!(shown.p50_us, 0.008);
-        assert!((1.0..1.07).contains(&shown.p99_us), "{shown:?}");
+        costs.record(Duration::from_micros(1));
+        costs.record(Duration::MAX);
+        let quantiles = costs.quantiles().unwrap();
+        assert_eq!(quantiles.p50_us, 0.008);
+        assert!((1.0..1.07).contains(&quantiles.p99_us), "{quantiles:?}");
     }
 }

@@ -1,22 +1,22 @@
-//! Questions and verdicts in words.
+//! Names the kinds of verdicts, and shortens questions and verdicts for reports.
 
 use pointwork_policy::{Grace, Presence, Settle, Target, presence, record::Recorded, settle, target::Choice};
 use serde::Serialize;
 
-/// Of a question that is shown, in bytes; a line of its file has the rest.
+/// How many bytes of a question a report shows; its line in the file has the rest.
 const SHOWN_BYTES_MAX: usize = 400;
 
 /// A slot whose verdicts have kinds.
-pub(crate) trait Told: Recorded {
-    /// What follows a kind when two verdicts of it differ.
-    const OTHER: &'static str = ", other span";
+pub(crate) trait VerdictKind: Recorded {
+    /// What follows the kind in a report when two verdicts of the same kind differ.
+    const DIFFERENCE: &'static str = ", other span";
 
     /// The kind of a verdict.
     fn kind(verdict: &Self::Verdict) -> &'static str;
 }
 
-impl Told for Target {
-    const OTHER: &'static str = ", another one";
+impl VerdictKind for Target {
+    const DIFFERENCE: &'static str = ", another one";
 
     fn kind(verdict: &Choice) -> &'static str {
         match verdict {
@@ -26,16 +26,13 @@ impl Told for Target {
     }
 }
 
-impl Told for Grace {
+impl VerdictKind for Grace {
     fn kind(verdict: &u32) -> &'static str {
-        match verdict {
-            0 => "fail now",
-            _ => "wait",
-        }
+        if *verdict == 0 { "fail now" } else { "wait" }
     }
 }
 
-impl Told for Presence {
+impl VerdictKind for Presence {
     fn kind(verdict: &presence::Verdict) -> &'static str {
         match verdict {
             presence::Verdict::Abort => "abort",
@@ -44,7 +41,7 @@ impl Told for Presence {
     }
 }
 
-impl Told for Settle {
+impl VerdictKind for Settle {
     fn kind(verdict: &settle::Verdict) -> &'static str {
         match verdict {
             settle::Verdict::Accept => "accept",
@@ -54,8 +51,8 @@ impl Told for Settle {
     }
 }
 
-/// A question or a verdict as JSON, cut to what is read at a glance.
-pub(crate) fn one_line(value: &impl Serialize) -> String {
+/// A question or a verdict as JSON, cut to a length that is readable in a report.
+pub(crate) fn shortened_json(value: &impl Serialize) -> String {
     let mut text = serde_json::to_string(value).unwrap_or_default();
     if text.len() > SHOWN_BYTES_MAX {
         text.truncate(text.floor_char_boundary(SHOWN_BYTES_MAX));
