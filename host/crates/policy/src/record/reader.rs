@@ -1,6 +1,7 @@
 //! Reads a file line by line, in bounded memory.
 
-use super::{DecisionRecord, LineError};
+use super::decision_record::DecisionRecord;
+use super::line_format::LineError;
 use std::io::{self, BufRead, Read};
 
 /// The longest line that can be a record: a method of 4,096 bytes, each written as six, and 32 candidates are half of it.

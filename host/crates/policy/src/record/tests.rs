@@ -1,8 +1,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use super::*;
-use crate::contract::{Call, Departure, Moment};
+use super::{Decider, DecisionRecord, Exchange, LINE_MAX_BYTES, LineError, records};
+use crate::contract::{Call, Departure, Moment, grace, presence, settle, target};
+use crate::guest::{Digest, FailureKind};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 fn at() -> Moment {
     Moment { now_ms: 1_767_225_600_000, seed: u64::MAX, key: 3 }

@@ -1,0 +1,55 @@
+//! Which of the daemons that registered a method gets the call.
+
+use super::slot::{Slot, bind};
+use super::slot_name::SlotName;
+use crate::contract::{Call, Moment, PolicyError};
+use crate::sandbox::Sandbox;
+use serde::{Deserialize, Serialize};
+use wasmtime::Store;
+
+pub use crate::contract::bindings::target::exports::pointwork::policy::target::{Candidate, Choice, Traits};
+
+/// The `target` slot.
+#[derive(Debug, Clone, Copy)]
+pub struct Target;
+
+/// What `target.choose` is asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Question {
+    /// The moment; its key is the user's.
+    pub at: Moment,
+    /// The call.
+    pub call: Call,
+    /// Oldest registration first; 1 to 32.
+    pub candidates: Vec<Candidate>,
+}
+
+impl Slot for Target {
+    const NAME: SlotName = SlotName::Target;
+    type Question = Question;
+    type Verdict = Choice;
+
+    fn moment(question: &Question) -> &Moment {
+        &question.at
+    }
+
+    fn check(question: &Question, verdict: &Choice) -> Result<(), String> {
+        match *verdict {
+            Choice::Pick(index) if index as usize >= question.candidates.len() => {
+                Err(format!("pick {index} of {} candidates", question.candidates.len()))
+            }
+            Choice::Pick(_) | Choice::Reject => Ok(()),
+        }
+    }
+
+    bind!(target, TargetPolicyPre, TargetPolicy);
+
+    fn ask(
+        guest: &Self::Guest,
+        store: &mut Store<Sandbox>,
+        question: &Question,
+    ) -> wasmtime::Result<Result<Choice, PolicyError>> {
+        guest.pointwork_policy_target().call_choose(store, question.at, &question.call, &question.candidates)
+    }
+}

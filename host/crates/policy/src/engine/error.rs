@@ -1,0 +1,18 @@
+//! Why the engine does not start.
+
+/// The engine could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// wasmtime refuses the settings on this machine, or an interface could not be linked.
+    #[error("the wasm engine cannot start: {0}")]
+    Wasmtime(String),
+    /// One of the engine's threads could not be started.
+    #[error("a thread of the wasm engine cannot start: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+impl From<wasmtime::Error> for EngineError {
+    fn from(error: wasmtime::Error) -> Self {
+        Self::Wasmtime(format!("{error:#}"))
+    }
+}

@@ -1,0 +1,84 @@
+//! The wasm engine of the process: compiler settings, the clock of deadlines, and what guests may link to.
+
+mod background;
+mod error;
+mod ticker;
+
+use crate::sandbox::{Sandbox, wasi};
+use background::Background;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use ticker::Ticker;
+use wasmtime::Config;
+use wasmtime::component::Linker;
+
+pub use error::EngineError;
+
+/// Native stack of a guest; a worker thread of an async runtime has 2 MiB in all.
+const STACK_BYTES: usize = 512 * 1024;
+
+/// The engine: one per process. A clone is another handle to it; its threads end with the last one.
+#[derive(Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    linker: Linker<Sandbox>,
+    background: Background,
+    decisions: AtomicU64,
+    /// Without it no deadline would ever come: it lives as long as the engine.
+    _ticker: Ticker,
+}
+
+impl Engine {
+    /// Starts the engine and its two threads.
+    ///
+    /// # Errors
+    /// When wasmtime does not support this machine, or a thread cannot be started.
+    pub fn new() -> Result<Self, EngineError> {
+        let engine = wasmtime::Engine::new(&settings())?;
+        let mut linker = Linker::new(&engine);
+        wasi::link(&mut linker)?;
+        let shared = Shared {
+            linker,
+            background: Background::start()?,
+            decisions: AtomicU64::new(0),
+            _ticker: Ticker::start(&engine)?,
+        };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    pub(crate) fn wasmtime(&self) -> &wasmtime::Engine {
+        self.shared.linker.engine()
+    }
+
+    pub(crate) fn linker(&self) -> &Linker<Sandbox> {
+        &self.shared.linker
+    }
+
+    /// The id of one more decision, of whatever slot.
+    pub(crate) fn next_decision(&self) -> u64 {
+        self.shared.decisions.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Work that must not delay a decision; dropped when too much of it waits already.
+    pub(crate) fn later(&self, job: impl FnOnce() + Send + 'static) {
+        self.shared.background.run(job);
+    }
+}
+
+fn settings() -> Config {
+    let mut config = Config::new();
+    config
+        .wasm_component_model(true)
+        .epoch_interruption(true)
+        .max_wasm_stack(STACK_BYTES)
+        // The same input gives the same answer on every replica, whatever its processor.
+        .cranelift_nan_canonicalization(true)
+        .wasm_relaxed_simd(false)
+        .wasm_memory64(false)
+        // A trap's backtrace names functions; offsets into the code would only cost memory.
+        .generate_address_map(false);
+    config
+}
