@@ -1,9 +1,9 @@
-//! The policy engine: wasm components that answer the host's routing questions, swapped while it serves.
+//! Runs policies: wasm components that answer the host's routing questions and can be swapped while the host serves.
 //!
-//! [`Engine`] is made once. Each slot has a [`Policy`], asked with [`Policy::decide`] and changed with [`Policy::load`];
-//! whatever a guest does, a decision is answered, by the native rule if need be, and a generation that fails too often is
-//! given up for the last good one ([`Breaker`]). Arms answer beside what serves ([`Policy::decide_by`], [`Policy::ask_arm`]). A guest runs in a sandbox without files,
-//! network, clock or randomness, with a deadline and a bound on its memory in every call.
+//! Create one [`Engine`]. Each slot has a [`Policy`], which [`Policy::decide`] asks and [`Policy::load`] changes. Every decision
+//! is answered whatever a guest does, by the native rule if necessary. If a generation fails too often, the last good one
+//! replaces it ([`Breaker`]). Arms answer beside what serves ([`Policy::decide_by`], [`Policy::ask_arm`]). A guest runs in a
+//! sandbox without files, network, clock or randomness, with a deadline and a memory limit in every call.
 
 pub mod contract;
 mod engine;
@@ -17,9 +17,8 @@ pub use contract::grace::{self, Grace};
 pub use contract::key::{device_key, user_key};
 pub use contract::presence::{self, Presence};
 pub use contract::settle::{self, Settle};
-pub use contract::slot::Slot;
-pub use contract::slot_name::{NoSlot, SlotName};
 pub use contract::target::{self, Target};
+pub use contract::{NoSlot, Slot, SlotName};
 pub use engine::{Engine, EngineError};
 pub use guest::{Answer, AskError, Asker, Digest, FailureKind, Inspection, LoadError, Module, NoDigest, PolicyJson};
 pub use guest::{WASM_MAX_BYTES, inspect};

@@ -1,7 +1,4 @@
-//! What `bindgen!` makes of the contract in `wit/`: one module per world, all without fibers (synchronous calls).
-//!
-//! The generated names follow the WIT tree; the rest of the crate sees them through `contract` and the modules of
-//! the slots.
+//! The types and calls that `bindgen!` generates from `wit/`: one module for each world, with synchronous calls.
 
 #![allow(missing_docs, unreachable_pub, clippy::all)]
 
@@ -15,38 +12,20 @@ pub mod shared {
     });
 }
 
-pub mod target {
-    wasmtime::component::bindgen!({
-        path: "../../../wit",
-        world: "target-policy",
-        with: { "pointwork:policy/types": super::shared::pointwork::policy::types },
-        additional_derives: [PartialEq],
-    });
+macro_rules! world {
+    ($module:ident, $world:tt) => {
+        pub mod $module {
+            wasmtime::component::bindgen!({
+                path: "../../../wit",
+                world: $world,
+                with: { "pointwork:policy/types": super::shared::pointwork::policy::types },
+                additional_derives: [PartialEq],
+            });
+        }
+    };
 }
 
-pub mod grace {
-    wasmtime::component::bindgen!({
-        path: "../../../wit",
-        world: "grace-policy",
-        with: { "pointwork:policy/types": super::shared::pointwork::policy::types },
-        additional_derives: [PartialEq],
-    });
-}
-
-pub mod presence {
-    wasmtime::component::bindgen!({
-        path: "../../../wit",
-        world: "presence-policy",
-        with: { "pointwork:policy/types": super::shared::pointwork::policy::types },
-        additional_derives: [PartialEq],
-    });
-}
-
-pub mod settle {
-    wasmtime::component::bindgen!({
-        path: "../../../wit",
-        world: "settle-policy",
-        with: { "pointwork:policy/types": super::shared::pointwork::policy::types },
-        additional_derives: [PartialEq],
-    });
-}
+world!(target, "target-policy");
+world!(grace, "grace-policy");
+world!(presence, "presence-policy");
+world!(settle, "settle-policy");

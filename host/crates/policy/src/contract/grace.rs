@@ -1,20 +1,18 @@
-//! How long a call waits when nobody has registered its method.
+//! The `grace` slot: how long a call waits when no daemon has registered its method.
 
-use super::bounds::check_span;
+use super::bounds::{check_call, check_count, check_span};
 use super::slot::{Slot, bind};
 use super::slot_name::SlotName;
-use crate::contract::{Call, Moment, PolicyError};
-use crate::sandbox::Sandbox;
+use super::{Call, Moment};
 use serde::{Deserialize, Serialize};
-use wasmtime::Store;
 
-pub use crate::contract::bindings::grace::exports::pointwork::policy::grace::Absence;
+pub use super::bindings::grace::exports::pointwork::policy::grace::Absence;
 
-/// The `grace` slot. Its verdict is a span in milliseconds from now; 0 fails the call at once.
+/// The `grace` slot. Its verdict is a time span in milliseconds from now; 0 fails the call at once.
 #[derive(Debug, Clone, Copy)]
 pub struct Grace;
 
-/// What `grace.wait` is asked.
+/// The arguments of `grace.wait`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Question {
@@ -22,7 +20,7 @@ pub struct Question {
     pub at: Moment,
     /// The call.
     pub call: Call,
-    /// What is known of the daemon that is not there.
+    /// What is known of the absent daemon; at most 8 returns.
     pub absence: Absence,
 }
 
@@ -31,21 +29,16 @@ impl Slot for Grace {
     type Question = Question;
     type Verdict = u32;
 
-    fn moment(question: &Question) -> &Moment {
-        &question.at
+    fn check_question(question: &Question) -> Result<(), String> {
+        check_call(&question.call)?;
+        check_count("absence.returns-ms", question.absence.returns_ms.len(), 0..=8)
     }
 
     fn check(_: &Question, verdict: &u32) -> Result<(), String> {
         check_span("wait", *verdict)
     }
 
-    bind!(grace, GracePolicyPre, GracePolicy);
-
-    fn ask(
-        guest: &Self::Guest,
-        store: &mut Store<Sandbox>,
-        question: &Question,
-    ) -> wasmtime::Result<Result<u32, PolicyError>> {
+    bind!(grace, GracePolicyPre, GracePolicy, |guest, store, question| {
         guest.pointwork_policy_grace().call_wait(store, question.at, &question.call, &question.absence)
-    }
+    });
 }

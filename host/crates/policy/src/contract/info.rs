@@ -1,8 +1,8 @@
-//! What a policy says of itself.
+//! A policy's description of itself.
 
 use serde::Serialize;
 
-/// How a policy presents itself; checked against the contract's bounds when it is loaded.
+/// A policy's description of itself; checked against the contract's bounds when it is loaded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Info {
     /// Lower case with dashes, at most 64 bytes.
@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_of_info() {
+    fn checks_the_bounds() {
         assert_eq!(info("least-loaded", "0.1.0", "Least loaded.").check(), Ok(()));
         for bad in [
             info("", "1", ""),

@@ -1,7 +1,8 @@
-//! The contract's types in JSON: names as in `wit/policy.wit`, flags as a list of names, 64 bits as hexadecimal text.
+//! Reads and writes the contract's types as JSON: names as in `wit/policy.wit`, flags as a list of names, 64 bits as
+//! hexadecimal text.
 //!
-//! `bindgen!` makes the types and cannot be told these names, so each has a description here that serde checks against it,
-//! field by field: one that the contract gains does not compile until it is here.
+//! `bindgen!` cannot be given these names, so each generated type is described here a second time. A field that is added to
+//! the contract does not compile until it is described.
 
 use crate::contract::grace::Absence;
 use crate::contract::presence::{self, Doubt};
@@ -13,173 +14,136 @@ use serde::ser::SerializeSeq;
 use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 
-/// The type itself takes the form of its description.
-macro_rules! as_described {
-    ($($description:ident => $type:ty),* $(,)?) => {$(
-        impl Serialize for $type {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                $description::serialize(self, serializer)
-            }
-        }
+/// Implements `Serialize` and `Deserialize` for a generated type, as described.
+macro_rules! json_form {
+    ($($kind:tt $type:path = $remote:literal { $($body:tt)* })*) => {$(
+        const _: () = {
+            #[derive(Serialize, Deserialize)]
+            #[serde(remote = $remote, rename_all = "kebab-case", deny_unknown_fields)]
+            $kind Form { $($body)* }
 
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                $description::deserialize(deserializer)
+            impl Serialize for $type {
+                fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    Form::serialize(self, serializer)
+                }
             }
-        }
+
+            impl<'de> Deserialize<'de> for $type {
+                fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                    Form::deserialize(deserializer)
+                }
+            }
+        };
     )*};
 }
 
-as_described! {
-    MomentForm => Moment,
-    CallForm => Call,
-    DepartureForm => Departure,
-    CandidateForm => Candidate,
-    ChoiceForm => Choice,
-    AbsenceForm => Absence,
-    DoubtForm => Doubt,
-    PresenceForm => presence::Verdict,
-    LivenessForm => Liveness,
-    HappeningForm => Happening,
-    IncumbentForm => Incumbent,
-    NewcomerForm => Newcomer,
-    EventForm => Event,
-    SettleForm => settle::Verdict,
-}
+json_form! {
+    struct Moment = "Moment" {
+        now_ms: u64,
+        #[serde(with = "hex")]
+        seed: u64,
+        #[serde(with = "hex")]
+        key: u64,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Moment", rename_all = "kebab-case", deny_unknown_fields)]
-struct MomentForm {
-    now_ms: u64,
-    #[serde(with = "hex")]
-    seed: u64,
-    #[serde(with = "hex")]
-    key: u64,
-}
+    struct Call = "Call" {
+        method: String,
+        params_bytes: u32,
+        waited_ms: u32,
+        left_ms: u32,
+        attempt: u32,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Call", rename_all = "kebab-case", deny_unknown_fields)]
-struct CallForm {
-    method: String,
-    params_bytes: u32,
-    waited_ms: u32,
-    left_ms: u32,
-    attempt: u32,
-}
+    enum Departure = "Departure" {
+        NeverSeen,
+        Closed,
+        Unregistered,
+        TransportLost,
+        ReplicaLost,
+        ReplicaSilent,
+        Drained,
+        Evicted,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Departure", rename_all = "kebab-case")]
-enum DepartureForm {
-    NeverSeen,
-    Closed,
-    Unregistered,
-    TransportLost,
-    ReplicaLost,
-    ReplicaSilent,
-    Drained,
-    Evicted,
-}
+    struct Candidate = "Candidate" {
+        replica: u32,
+        registered_ms: u32,
+        idle_ms: u32,
+        in_flight: u32,
+        answer_us: u32,
+        unanswered: u32,
+        traits: Traits,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Candidate", rename_all = "kebab-case", deny_unknown_fields)]
-struct CandidateForm {
-    replica: u32,
-    registered_ms: u32,
-    idle_ms: u32,
-    in_flight: u32,
-    answer_us: u32,
-    unanswered: u32,
-    traits: Traits,
-}
+    enum Choice = "Choice" {
+        Pick(u32),
+        Reject,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Choice", rename_all = "kebab-case")]
-enum ChoiceForm {
-    Pick(u32),
-    Reject,
-}
+    struct Absence = "Absence" {
+        cause: Departure,
+        gone_ms: u32,
+        departures: u32,
+        returns_ms: Vec<u32>,
+        waiting: u32,
+        replica_age_ms: u32,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Absence", rename_all = "kebab-case", deny_unknown_fields)]
-struct AbsenceForm {
-    cause: Departure,
-    gone_ms: u32,
-    departures: u32,
-    returns_ms: Vec<u32>,
-    waiting: u32,
-    replica_age_ms: u32,
-}
+    struct Doubt = "Doubt" {
+        cause: Departure,
+        since_ms: u32,
+        sent_ms: u32,
+        resumable: bool,
+        returned: bool,
+        departures: u32,
+        returns_ms: Vec<u32>,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Doubt", rename_all = "kebab-case", deny_unknown_fields)]
-struct DoubtForm {
-    cause: Departure,
-    since_ms: u32,
-    sent_ms: u32,
-    resumable: bool,
-    returned: bool,
-    departures: u32,
-    returns_ms: Vec<u32>,
-}
+    enum presence::Verdict = "presence::Verdict" {
+        Abort,
+        Hold(u32),
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "presence::Verdict", rename_all = "kebab-case")]
-enum PresenceForm {
-    Abort,
-    Hold(u32),
-}
+    enum Liveness = "Liveness" {
+        Alive,
+        Doubtful,
+        Gone,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Liveness", rename_all = "kebab-case")]
-enum LivenessForm {
-    Alive,
-    Doubtful,
-    Gone,
-}
+    enum Happening = "Happening" {
+        Accepted,
+        Refused,
+        Evicted,
+        Lost,
+        Closed,
+        Refreshed,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Happening", rename_all = "kebab-case")]
-enum HappeningForm {
-    Accepted,
-    Refused,
-    Evicted,
-    Lost,
-    Closed,
-    Refreshed,
-}
+    struct Incumbent = "Incumbent" {
+        liveness: Liveness,
+        age_ms: u32,
+        idle_ms: u32,
+        heartbeat_ms: u32,
+        local: bool,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Incumbent", rename_all = "kebab-case", deny_unknown_fields)]
-struct IncumbentForm {
-    liveness: Liveness,
-    age_ms: u32,
-    idle_ms: u32,
-    heartbeat_ms: u32,
-    local: bool,
-}
+    struct Newcomer = "Newcomer" {
+        paired: bool,
+        same_fingerprint: bool,
+        same_address: bool,
+        polling: bool,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Newcomer", rename_all = "kebab-case", deny_unknown_fields)]
-struct NewcomerForm {
-    paired: bool,
-    same_fingerprint: bool,
-    same_address: bool,
-    polling: bool,
-}
+    struct Event = "Event" {
+        ago_ms: u32,
+        what: Happening,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Event", rename_all = "kebab-case", deny_unknown_fields)]
-struct EventForm {
-    ago_ms: u32,
-    what: Happening,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "settle::Verdict", rename_all = "kebab-case")]
-enum SettleForm {
-    Accept,
-    Refuse(u32),
-    Beside(u32),
+    enum settle::Verdict = "settle::Verdict" {
+        Accept,
+        Refuse(u32),
+        Beside(u32),
+    }
 }
 
 const TRAITS: [(&str, Traits); 6] = [
@@ -222,9 +186,8 @@ impl<'de> Visitor<'de> for TraitsVisitor {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Traits, A::Error> {
         let mut traits = Traits::empty();
         while let Some(name) = list.next_element::<String>()? {
-            let known = TRAITS.iter().find(|(known, _)| *known == name).map(|(_, flag)| *flag);
-            match known {
-                Some(flag) if traits & flag != flag => traits |= flag,
+            match TRAITS.into_iter().find(|(known, _)| *known == name) {
+                Some((_, flag)) if traits & flag != flag => traits |= flag,
                 _ => return Err(A::Error::invalid_value(Unexpected::Str(&name), &self)),
             }
         }

@@ -1,14 +1,14 @@
-//! The 64-bit `key` of a decision's moment: a policy may treat a fixed share of users or devices differently.
+//! Hashes a user or a device into the 64-bit `key` of a decision's moment, so that a policy can select a fixed share of them.
 
 use sha2::{Digest as _, Sha256};
 
-/// Hash of a user id. The same on every replica and in every version of the host: changing it would move every user
-/// to another share.
+/// Hash of a user id. It is the same on every replica and in every version of the host: another hash would move every
+/// user to another share.
 pub fn user_key(user_id: &str) -> u64 {
     key("pointwork key v1 user\0", user_id)
 }
 
-/// Hash of a device id; in another domain than users, so that equal ids do not share a fate.
+/// Hash of a device id. A user with the same id has another key.
 pub fn device_key(device_id: &str) -> u64 {
     key("pointwork key v1 device\0", device_id)
 }

@@ -1,4 +1,4 @@
-//! The contract with policies (`wit/policy.wit`): its shared records, the questions and verdicts of the slots, their bounds.
+//! The contract with policies (`wit/policy.wit`): its shared records, and the question and verdict of each slot.
 
 mod bindings;
 mod bounds;
@@ -7,12 +7,13 @@ mod info;
 mod json;
 pub(crate) mod key;
 pub mod presence;
-pub(crate) mod question_bounds;
 pub mod settle;
-pub(crate) mod slot;
-pub(crate) mod slot_name;
+mod slot;
+mod slot_name;
 pub mod target;
 
 pub use bindings::shared::pointwork::policy::types::{Call, Departure, Moment, PolicyError};
 pub use bounds::{CONTRACT_VERSION, SPAN_MAX_MS, UNKNOWN};
 pub use info::Info;
+pub use slot::Slot;
+pub use slot_name::{NoSlot, SlotName};

@@ -1,20 +1,18 @@
-//! Whether a call in flight is given up when its target has left or is in doubt.
+//! The `presence` slot: whether a call in flight is given up when its target has left or is in doubt.
 
-use super::bounds::check_span;
+use super::bounds::{check_call, check_count, check_span};
 use super::slot::{Slot, bind};
 use super::slot_name::SlotName;
-use crate::contract::{Call, Moment, PolicyError};
-use crate::sandbox::Sandbox;
+use super::{Call, Moment};
 use serde::{Deserialize, Serialize};
-use wasmtime::Store;
 
-pub use crate::contract::bindings::presence::exports::pointwork::policy::presence::{Doubt, Verdict};
+pub use super::bindings::presence::exports::pointwork::policy::presence::{Doubt, Verdict};
 
 /// The `presence` slot.
 #[derive(Debug, Clone, Copy)]
 pub struct Presence;
 
-/// What `presence.judge` is asked.
+/// The arguments of `presence.judge`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Question {
@@ -22,7 +20,7 @@ pub struct Question {
     pub at: Moment,
     /// The call.
     pub call: Call,
-    /// What is known of its target.
+    /// What is known of its target; at most 8 returns.
     pub doubt: Doubt,
 }
 
@@ -31,8 +29,9 @@ impl Slot for Presence {
     type Question = Question;
     type Verdict = Verdict;
 
-    fn moment(question: &Question) -> &Moment {
-        &question.at
+    fn check_question(question: &Question) -> Result<(), String> {
+        check_call(&question.call)?;
+        check_count("doubt.returns-ms", question.doubt.returns_ms.len(), 0..=8)
     }
 
     fn check(_: &Question, verdict: &Verdict) -> Result<(), String> {
@@ -42,13 +41,7 @@ impl Slot for Presence {
         }
     }
 
-    bind!(presence, PresencePolicyPre, PresencePolicy);
-
-    fn ask(
-        guest: &Self::Guest,
-        store: &mut Store<Sandbox>,
-        question: &Question,
-    ) -> wasmtime::Result<Result<Verdict, PolicyError>> {
+    bind!(presence, PresencePolicyPre, PresencePolicy, |guest, store, question| {
         guest.pointwork_policy_presence().call_judge(store, question.at, &question.call, &question.doubt)
-    }
+    });
 }

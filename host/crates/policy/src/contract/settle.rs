@@ -1,14 +1,12 @@
-//! Which of two sockets holds a device's session.
+//! The `settle` slot: which of two sockets holds a device's session.
 
-use super::bounds::check_span;
+use super::Moment;
+use super::bounds::{check_count, check_span};
 use super::slot::{Slot, bind};
 use super::slot_name::SlotName;
-use crate::contract::{Moment, PolicyError};
-use crate::sandbox::Sandbox;
 use serde::{Deserialize, Serialize};
-use wasmtime::Store;
 
-pub use crate::contract::bindings::settle::exports::pointwork::policy::settle::{
+pub use super::bindings::settle::exports::pointwork::policy::settle::{
     Event, Happening, Incumbent, Liveness, Newcomer, Verdict,
 };
 
@@ -16,7 +14,7 @@ pub use crate::contract::bindings::settle::exports::pointwork::policy::settle::{
 #[derive(Debug, Clone, Copy)]
 pub struct Settle;
 
-/// What `settle.decide` is asked.
+/// The arguments of `settle.decide`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Question {
@@ -26,7 +24,7 @@ pub struct Question {
     pub window_ms: u32,
     /// The socket that holds the session.
     pub incumbent: Incumbent,
-    /// The socket that wants it.
+    /// The socket that requests it.
     pub newcomer: Newcomer,
     /// Newest first; at most 16.
     pub history: Vec<Event>,
@@ -37,8 +35,8 @@ impl Slot for Settle {
     type Question = Question;
     type Verdict = Verdict;
 
-    fn moment(question: &Question) -> &Moment {
-        &question.at
+    fn check_question(question: &Question) -> Result<(), String> {
+        check_count("history", question.history.len(), 0..=16)
     }
 
     fn check(_: &Question, verdict: &Verdict) -> Result<(), String> {
@@ -49,20 +47,8 @@ impl Slot for Settle {
         }
     }
 
-    bind!(settle, SettlePolicyPre, SettlePolicy);
-
-    fn ask(
-        guest: &Self::Guest,
-        store: &mut Store<Sandbox>,
-        question: &Question,
-    ) -> wasmtime::Result<Result<Verdict, PolicyError>> {
-        guest.pointwork_policy_settle().call_decide(
-            store,
-            question.at,
-            question.window_ms,
-            question.incumbent,
-            question.newcomer,
-            &question.history,
-        )
-    }
+    bind!(settle, SettlePolicyPre, SettlePolicy, |guest, store, question| {
+        let Question { at, window_ms, incumbent, newcomer, history } = question;
+        guest.pointwork_policy_settle().call_decide(store, *at, *window_ms, *incumbent, *newcomer, history)
+    });
 }

@@ -38,13 +38,13 @@ impl SlotName {
         format!("pointwork:policy/{self}@{CONTRACT_VERSION}")
     }
 
-    /// The world of a policy for this slot, for messages.
+    /// The world of a policy for this slot, for error messages.
     pub(crate) fn world(self) -> String {
         format!("a {self}-policy of pointwork:policy@{CONTRACT_VERSION}")
     }
 }
 
-/// What is no slot.
+/// A text that names no slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be one of target, grace, presence, settle")]
 pub struct NoSlot;

@@ -1,19 +1,18 @@
-//! Which of the daemons that registered a method gets the call.
+//! The `target` slot: which of the daemons that registered a method gets the call.
 
+use super::bounds::{check_call, check_count};
 use super::slot::{Slot, bind};
 use super::slot_name::SlotName;
-use crate::contract::{Call, Moment, PolicyError};
-use crate::sandbox::Sandbox;
+use super::{Call, Moment};
 use serde::{Deserialize, Serialize};
-use wasmtime::Store;
 
-pub use crate::contract::bindings::target::exports::pointwork::policy::target::{Candidate, Choice, Traits};
+pub use super::bindings::target::exports::pointwork::policy::target::{Candidate, Choice, Traits};
 
 /// The `target` slot.
 #[derive(Debug, Clone, Copy)]
 pub struct Target;
 
-/// What `target.choose` is asked.
+/// The arguments of `target.choose`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Question {
@@ -30,8 +29,9 @@ impl Slot for Target {
     type Question = Question;
     type Verdict = Choice;
 
-    fn moment(question: &Question) -> &Moment {
-        &question.at
+    fn check_question(question: &Question) -> Result<(), String> {
+        check_call(&question.call)?;
+        check_count("candidates", question.candidates.len(), 1..=32)
     }
 
     fn check(question: &Question, verdict: &Choice) -> Result<(), String> {
@@ -43,13 +43,7 @@ impl Slot for Target {
         }
     }
 
-    bind!(target, TargetPolicyPre, TargetPolicy);
-
-    fn ask(
-        guest: &Self::Guest,
-        store: &mut Store<Sandbox>,
-        question: &Question,
-    ) -> wasmtime::Result<Result<Choice, PolicyError>> {
+    bind!(target, TargetPolicyPre, TargetPolicy, |guest, store, question| {
         guest.pointwork_policy_target().call_choose(store, question.at, &question.call, &question.candidates)
-    }
+    });
 }

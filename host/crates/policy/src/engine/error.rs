@@ -1,9 +1,9 @@
-//! Why the engine does not start.
+//! The reasons for which the engine does not start.
 
-/// The engine could not be set up.
+/// Why the engine does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// wasmtime refuses the settings on this machine, or an interface could not be linked.
+    /// wasmtime refused the settings on this machine, or an interface could not be linked.
     #[error("the wasm engine cannot start: {0}")]
     Wasmtime(String),
     /// One of the engine's threads could not be started.

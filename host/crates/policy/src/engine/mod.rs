@@ -1,4 +1,4 @@
-//! The wasm engine of the process: compiler settings, the clock of deadlines, and what guests may link to.
+//! Sets up the wasm engine of the process: compiler settings, the clock of deadlines, and what guests may link to.
 
 mod background;
 mod error;
@@ -17,7 +17,7 @@ pub use error::EngineError;
 /// Native stack of a guest; a worker thread of an async runtime has 2 MiB in all.
 const STACK_BYTES: usize = 512 * 1024;
 
-/// The engine: one per process. A clone is another handle to it; its threads end with the last one.
+/// The wasm engine: one per process. A clone is another handle to it; its threads end with the last one.
 #[derive(Clone)]
 pub struct Engine {
     shared: Arc<Shared>,
@@ -27,7 +27,7 @@ struct Shared {
     linker: Linker<Sandbox>,
     background: Background,
     decisions: AtomicU64,
-    /// Without it no deadline would ever come: it lives as long as the engine.
+    /// Advances the deadlines for as long as the engine lives.
     _ticker: Ticker,
 }
 
@@ -35,7 +35,7 @@ impl Engine {
     /// Starts the engine and its two threads.
     ///
     /// # Errors
-    /// When wasmtime does not support this machine, or a thread cannot be started.
+    /// If wasmtime does not support this machine, or a thread cannot be started.
     pub fn new() -> Result<Self, EngineError> {
         let engine = wasmtime::Engine::new(&settings())?;
         let mut linker = Linker::new(&engine);
@@ -57,13 +57,13 @@ impl Engine {
         &self.shared.linker
     }
 
-    /// The id of one more decision, of whatever slot.
+    /// The id of one more decision, of any slot.
     pub(crate) fn next_decision(&self) -> u64 {
         self.shared.decisions.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Work that must not delay a decision; dropped when too much of it waits already.
-    pub(crate) fn later(&self, job: impl FnOnce() + Send + 'static) {
+    /// Runs work in the background that must not delay a decision, or drops it if too much of it waits already.
+    pub(crate) fn run_later(&self, job: impl FnOnce() + Send + 'static) {
         self.shared.background.run(job);
     }
 }

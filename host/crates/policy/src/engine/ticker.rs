@@ -1,4 +1,4 @@
-//! The clock of deadlines: one epoch is one millisecond.
+//! Runs the clock of deadlines: one epoch is one millisecond.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 const TICK: Duration = Duration::from_millis(1);
 
 /// A thread that advances the engine's epoch every millisecond until it is dropped.
-pub(crate) struct Ticker {
+pub(super) struct Ticker {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Ticker {
-    pub(crate) fn start(engine: &wasmtime::Engine) -> std::io::Result<Self> {
+    pub(super) fn start(engine: &wasmtime::Engine) -> std::io::Result<Self> {
         let (stop, stopped) = channel();
         let engine = engine.clone();
         let thread = Builder::new().name("policy-ticker".into()).spawn(move || tick(&engine, &stopped))?;
@@ -25,7 +25,7 @@ impl Drop for Ticker {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // It only fails if the thread panicked, which leaves nothing to be done here.
+            // It fails only if the thread panicked, and then there is nothing left to do.
             let _ = thread.join();
         }
     }
@@ -35,7 +35,7 @@ fn tick(engine: &wasmtime::Engine, stopped: &Receiver<()>) {
     let mut next = Instant::now() + TICK;
     while stopped.recv_timeout(next.saturating_duration_since(Instant::now())) == Err(RecvTimeoutError::Timeout) {
         engine.increment_epoch();
-        // By the clock, so that late wake-ups do not add up; after a pause there is nothing to make up for.
+        // Late wake-ups do not add up, and ticks that were missed in a pause are not made up for.
         next = (next + TICK).max(Instant::now());
     }
 }

@@ -1,4 +1,4 @@
-//! The guest's side of a backtrace, for a policy's author.
+//! Names the guest's functions of a backtrace, for a policy's author.
 
 use crate::text::bounded;
 use rustc_demangle::demangle;
@@ -7,10 +7,10 @@ use wasmtime::WasmBacktrace;
 const FRAMES_NAMED: usize = 6;
 const FRAME_MAX_BYTES: usize = 96;
 
-/// Where a panic passes on its way to the trap: no news to anybody.
+/// Functions between a panic and its trap. They tell the author nothing.
 const PANIC_PATH: [&str; 5] = ["abort", "std::", "core::panicking::", "__rustc::", "alloc::alloc::handle_alloc_error"];
 
-/// The innermost functions, innermost first; none when the guest has no name section.
+/// The innermost functions, innermost first; none if the guest has no name section.
 pub(crate) fn function_names(backtrace: &WasmBacktrace) -> Vec<String> {
     shortened(backtrace.frames().iter().filter_map(|frame| frame.func_name()))
 }
@@ -32,7 +32,7 @@ mod tests {
     use super::shortened;
 
     #[test]
-    fn a_panic_begins_where_the_policy_panicked() {
+    fn leaves_out_the_functions_of_the_panic_itself() {
         let names = [
             "abort",
             "_ZN3std9panicking20rust_panic_with_hook17h0123456789abcdefE",
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recursion_is_one_frame() {
+    fn names_a_recursion_once() {
         assert_eq!(shortened(["deeper", "deeper", "deeper", "choose"].into_iter()), ["deeper", "choose"]);
     }
 }

@@ -1,9 +1,8 @@
-//! From bytes to a checked component: size, kind, imports, world. Nothing of the guest runs here.
+//! Checks the bytes of a policy and compiles them: size, kind, imports, world. No guest code runs here.
 
-use crate::contract::CONTRACT_VERSION;
-use crate::contract::slot_name::SlotName;
+use super::load_error::LoadError;
+use crate::contract::{CONTRACT_VERSION, SlotName};
 use crate::engine::Engine;
-use crate::guest::LoadError;
 use crate::sandbox::wasi;
 use crate::text::bounded;
 use wasmtime::component::Component;
@@ -14,12 +13,13 @@ pub const WASM_MAX_BYTES: usize = 16 * 1024 * 1024;
 const MESSAGE_MAX_BYTES: usize = 1024;
 /// How many imports or exports a message names.
 const NAMES_MAX: usize = 6;
+const NAME_MAX_BYTES: usize = 128;
 
 /// A component that may be instantiated in the sandbox.
-pub(crate) struct Checked {
-    pub(crate) component: Component,
-    pub(crate) slot: SlotName,
-    pub(crate) imports: Vec<String>,
+pub(crate) struct CheckedComponent {
+    pub(super) component: Component,
+    pub(super) slot: SlotName,
+    pub(super) imports: Vec<String>,
 }
 
 /// Checks what is known without compiling.
@@ -38,28 +38,36 @@ pub(crate) fn check_bytes(wasm: &[u8]) -> Result<(), LoadError> {
     }
 }
 
-/// Compiles it and checks its imports and its world. Takes about 100 ms for 60 KB.
+/// Compiles a policy and checks its imports and its world. Takes about 100 ms for 60 KB.
 ///
 /// # Errors
-/// All kinds of [`LoadError`] but those about configuring.
-pub(crate) fn check(engine: &Engine, wasm: &[u8]) -> Result<Checked, LoadError> {
+/// All kinds of [`LoadError`] but those about linking, describing and configuring.
+pub(super) fn check(engine: &Engine, wasm: &[u8]) -> Result<CheckedComponent, LoadError> {
     check_bytes(wasm)?;
     let component = Component::from_binary(engine.wasmtime(), wasm)
         .map_err(|error| LoadError::Malformed(bounded(&format!("{error:#}"), MESSAGE_MAX_BYTES)))?;
-    let imports = import_names(engine, &component);
-    let forbidden = || imports.iter().filter(|import| !wasi::is_allowed(import));
-    if forbidden().next().is_some() {
-        return Err(LoadError::ForbiddenImport(
-            forbidden().take(NAMES_MAX).map(|import| bounded(import, 128)).collect(),
-        ));
+    let imports: Vec<String> =
+        component.component_type().imports(engine.wasmtime()).map(|(name, _)| name.to_string()).collect();
+    let forbidden: Vec<String> = imports
+        .iter()
+        .filter(|import| !wasi::is_allowed(import))
+        .take(NAMES_MAX)
+        .map(|import| bounded(import, NAME_MAX_BYTES))
+        .collect();
+    if !forbidden.is_empty() {
+        return Err(LoadError::ForbiddenImport(forbidden));
     }
     let slot = find_slot(engine, &component)?;
-    Ok(Checked { component, slot, imports })
+    Ok(CheckedComponent { component, slot, imports })
 }
 
-fn import_names(engine: &Engine, component: &Component) -> Vec<String> {
-    let ty = component.component_type();
-    ty.imports(engine.wasmtime()).map(|(name, _)| name.to_string()).collect()
+/// As [`check`], for a policy of one slot.
+pub(crate) fn check_for(slot: SlotName, engine: &Engine, wasm: &[u8]) -> Result<CheckedComponent, LoadError> {
+    let checked = check(engine, wasm)?;
+    if checked.slot != slot {
+        return Err(LoadError::WrongWorld { found: checked.slot.world(), wanted: slot.world() });
+    }
+    Ok(checked)
 }
 
 /// The one slot whose world it exports; names are matched by compatible versions, as linking does.
@@ -70,16 +78,16 @@ fn find_slot(engine: &Engine, component: &Component) -> Result<SlotName, LoadErr
     let found = match slots.as_slice() {
         [slot] if has_meta => return Ok(*slot),
         [slot] => format!("{} without its `meta` interface", slot.world()),
-        [] => foreign_exports(engine, component),
+        [] => describe_exports(engine, component),
         _ => "a component with the interfaces of several slots".into(),
     };
     Err(LoadError::WrongWorld { found, wanted: format!("one world of pointwork:policy@{CONTRACT_VERSION}") })
 }
 
-fn foreign_exports(engine: &Engine, component: &Component) -> String {
+fn describe_exports(engine: &Engine, component: &Component) -> String {
     let ty = component.component_type();
-    let names: Vec<String> =
-        ty.exports(engine.wasmtime()).take(NAMES_MAX).map(|(name, _)| format!("`{}`", bounded(name, 128))).collect();
+    let exports = ty.exports(engine.wasmtime()).take(NAMES_MAX);
+    let names: Vec<String> = exports.map(|(name, _)| format!("`{}`", bounded(name, NAME_MAX_BYTES))).collect();
     if names.is_empty() {
         return "a component that exports nothing".into();
     }

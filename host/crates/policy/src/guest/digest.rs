@@ -1,4 +1,4 @@
-//! SHA-256 digests: of a wasm file, and of a generation (contract, wasm, configuration).
+//! Computes the SHA-256 digest of a wasm file, or of a generation (contract, wasm, configuration).
 
 use crate::contract::CONTRACT_VERSION;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -11,13 +11,13 @@ use std::str::FromStr;
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// Of the bytes of a wasm file alone.
+    /// The digest of a wasm file alone.
     pub fn of_wasm(wasm: &[u8]) -> Self {
         Self(Sha256::digest(wasm).into())
     }
 
-    /// What identifies a generation: a changed configuration is another generation, and so is the same module under
-    /// another contract.
+    /// The digest that identifies a generation. Another configuration makes another generation, and so does another version
+    /// of the contract.
     pub fn of_generation(wasm: &[u8], config_json: &str) -> Self {
         let wasm_bytes = wasm.len() as u64;
         let hash = Sha256::new()
@@ -38,7 +38,7 @@ impl Digest {
     }
 }
 
-/// What is no digest.
+/// A text that is no digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be 64 lower-case hexadecimal digits")]
 pub struct NoDigest;
@@ -90,7 +90,7 @@ mod tests {
     use super::{Digest, NoDigest};
 
     #[test]
-    fn a_digest_is_read_as_it_is_written() {
+    fn parses_a_digest_as_it_is_displayed() {
         let digest = Digest::of_wasm(b"ab");
         assert_eq!(digest.to_string().parse(), Ok(digest));
         for wrong in ["", "12", &"g".repeat(64), &"A".repeat(64), &"é".repeat(32)] {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn configuration_and_module_both_count() {
+    fn covers_module_and_configuration() {
         let base = Digest::of_generation(b"ab", "c");
         assert_eq!(base, Digest::of_generation(b"ab", "c"));
         assert_ne!(base, Digest::of_generation(b"ab", "d"));

@@ -1,8 +1,8 @@
-//! Why a decision was not a policy's.
+//! The ways in which a guest fails to answer.
 
 use serde::{Deserialize, Serialize};
 
-/// Why a decision was answered by the native rule although a policy was loaded.
+/// Why the native rule answered a decision although a policy was loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureKind {
@@ -14,11 +14,11 @@ pub enum FailureKind {
     Stack,
     /// It trapped after it was denied memory.
     Memory,
-    /// It answered what the contract does not allow, or more than the host reads.
+    /// Its answer was not what the contract allows, or more than the host reads.
     OutOfBounds,
     /// It returned a `policy-error`.
     PolicyError,
-    /// No instance was at hand and none could be made.
+    /// No instance was idle and none could be made.
     Instantiate,
     /// An arm that failed too often was not asked.
     Tripped,
@@ -53,13 +53,14 @@ impl FailureKind {
 }
 
 /// One failed call of a guest.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {message}", .kind.as_str())]
 pub(crate) struct Failure {
     pub(crate) kind: FailureKind,
-    /// Bounded; names the guest's functions and carries what it said on stderr.
+    /// Bounded; names the guest's functions and carries what it printed to stderr.
     pub(crate) message: String,
     /// After a trap wasmtime refuses the whole store.
-    pub(crate) instance_lost: bool,
-    /// It is no fault of the policy, and the breaker does not count it.
-    pub(crate) is_borne: bool,
+    pub(super) instance_lost: bool,
+    /// Whether the breaker counts it: false if the policy is not at fault.
+    pub(crate) is_counted: bool,
 }

@@ -1,18 +1,15 @@
-//! A look at a policy file without loading it anywhere: what `pointwork policy check` prints.
+//! Inspects a policy file without loading it: what `pointwork policy check` prints.
 
-use crate::contract::Info;
+use super::component::{CheckedComponent, check};
+use super::digest::Digest;
+use super::load_error::LoadError;
+use super::prototype::Prototype;
 use crate::contract::grace::Grace;
 use crate::contract::presence::Presence;
 use crate::contract::settle::Settle;
-use crate::contract::slot::Slot;
-use crate::contract::slot_name::SlotName;
 use crate::contract::target::Target;
+use crate::contract::{Info, Slot, SlotName};
 use crate::engine::Engine;
-use crate::guest::Digest;
-use crate::guest::LoadError;
-use crate::guest::component::{Checked, check};
-use crate::guest::generation::{describe, link};
-use crate::guest::log::GuestLog;
 use crate::sandbox::SlotLimits;
 use serde::Serialize;
 
@@ -21,7 +18,7 @@ use serde::Serialize;
 pub struct Inspection {
     /// The slot that it is for, by what it exports.
     pub slot: SlotName,
-    /// What it says of itself.
+    /// The policy's description of itself.
     #[serde(flatten)]
     pub info: Info,
     /// The interfaces that it imports.
@@ -32,24 +29,22 @@ pub struct Inspection {
     pub digest: Digest,
 }
 
-/// Checks a policy as a load does, up to asking it what it is; it is not configured.
+/// Checks a policy as a load does, up to its description; it is not configured.
 ///
 /// # Errors
-/// As a load would, but for the kinds about configuration.
+/// As for a load, but for the kinds about configuration.
 pub fn inspect(engine: &Engine, wasm: &[u8]) -> Result<Inspection, LoadError> {
     let checked = check(engine, wasm)?;
     let digest = Digest::of_wasm(wasm);
     let info = match checked.slot {
-        SlotName::Target => ask::<Target>(engine, &checked, digest),
-        SlotName::Grace => ask::<Grace>(engine, &checked, digest),
-        SlotName::Presence => ask::<Presence>(engine, &checked, digest),
-        SlotName::Settle => ask::<Settle>(engine, &checked, digest),
+        SlotName::Target => describe::<Target>(engine, &checked, digest),
+        SlotName::Grace => describe::<Grace>(engine, &checked, digest),
+        SlotName::Presence => describe::<Presence>(engine, &checked, digest),
+        SlotName::Settle => describe::<Settle>(engine, &checked, digest),
     }?;
     Ok(Inspection { slot: checked.slot, info, imports: checked.imports, size_bytes: wasm.len(), digest })
 }
 
-fn ask<S: Slot>(engine: &Engine, checked: &Checked, digest: Digest) -> Result<Info, LoadError> {
-    let linked = link::<S>(engine, checked)?;
-    let log = GuestLog::new(S::NAME, digest.short());
-    describe::<S>(engine, &linked, &SlotLimits::default(), &log)
+fn describe<S: Slot>(engine: &Engine, checked: &CheckedComponent, digest: Digest) -> Result<Info, LoadError> {
+    Ok(Prototype::<S>::new(engine, checked, digest, "", SlotLimits::default())?.info)
 }

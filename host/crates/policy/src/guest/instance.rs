@@ -1,38 +1,41 @@
-//! One instance of a guest in its own store: the only place where guest code runs.
+//! Runs a guest: one instance in its own store. No other file calls guest code.
 
-use crate::contract::slot::Slot;
-use crate::contract::{Info, Moment, PolicyError};
+use super::backtrace::function_names;
+use super::failure::{Failure, FailureKind};
+use super::log::GuestLog;
+use crate::contract::{Info, Moment, PolicyError, Slot};
 use crate::engine::Engine;
-use crate::guest::backtrace::function_names;
-use crate::guest::log::GuestLog;
-use crate::guest::{Failure, FailureKind};
-use crate::sandbox::Captured;
-use crate::sandbox::Sandbox;
-use crate::sandbox::SlotLimits;
+use crate::sandbox::{Sandbox, SlotLimits, Stream};
 use crate::text::bounded;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use wasmtime::{Store, StoreContextMut, Trap, UpdateDeadline, WasmBacktrace};
 
-/// Describing and configuring may take longer than a decision, in milliseconds.
-pub(crate) const SETUP_DEADLINE_MS: u64 = 200;
+/// How long describing or configuring may take, in milliseconds: longer than a decision.
+pub(super) const SETUP_DEADLINE_MS: u64 = 200;
 
 /// Every setup happens at the same moment, so that all instances of a generation are alike.
 const SETUP_MOMENT: Moment = Moment { now_ms: 0, seed: 0, key: 0 };
 
-/// What a guest may hand to the host in one go, in bytes: a line it prints, the text of an error.
+/// What a guest may hand to the host in one call, in bytes: a line it prints, the text of an error.
 const LIFT_MAX_BYTES: usize = 128 * 1024;
 
 const MESSAGE_MAX_BYTES: usize = 1024;
 const STDERR_MAX_BYTES: usize = 512;
 
-pub(crate) struct Instance<S: Slot> {
+pub(super) struct Instance<S: Slot> {
     store: Store<Sandbox>,
     guest: S::Guest,
 }
 
+/// A guest's answer to a question, and how long its call took.
+pub(crate) struct GuestAnswer<V> {
+    pub(crate) verdict: Result<V, Failure>,
+    pub(crate) cost: Duration,
+}
+
 impl<S: Slot> Instance<S> {
-    /// A fresh instance, not yet configured. It runs guest code: what is initialised at the start.
-    pub(crate) fn new(
+    /// Makes an instance that is not configured yet. It runs guest code: what is initialised at the start.
+    pub(super) fn new(
         engine: &Engine,
         linked: &S::Linked,
         limits: &SlotLimits,
@@ -42,102 +45,100 @@ impl<S: Slot> Instance<S> {
         store.limiter(|sandbox| &mut sandbox.limiter);
         store.set_hostcall_fuel(LIFT_MAX_BYTES);
         store.epoch_deadline_callback(on_tick);
-        begin(&mut store, &SETUP_MOMENT, deadline_ms);
+        begin_call(&mut store, &SETUP_MOMENT, deadline_ms);
         match S::instantiate(linked, &mut store) {
             Ok(guest) => Ok(Self { store, guest }),
-            Err(error) => Err(failure(&store, &error)),
+            Err(error) => Err(failure_of(&store, &error)),
         }
     }
 
-    /// Asks the guest what it is.
-    pub(crate) fn describe(&mut self) -> Result<Info, Failure> {
-        begin(&mut self.store, &SETUP_MOMENT, SETUP_DEADLINE_MS);
-        S::describe(&self.guest, &mut self.store).map_err(|error| failure(&self.store, &error))
+    /// Asks the guest for its description.
+    pub(super) fn describe(&mut self) -> Result<Info, Failure> {
+        begin_call(&mut self.store, &SETUP_MOMENT, SETUP_DEADLINE_MS);
+        S::describe(&self.guest, &mut self.store).map_err(|error| failure_of(&self.store, &error))
     }
 
-    /// Hands the guest its configuration; the inner error is its refusal.
-    pub(crate) fn configure(&mut self, json: &str, deadline_ms: u64) -> Result<Result<(), String>, Failure> {
-        begin(&mut self.store, &SETUP_MOMENT, deadline_ms);
+    /// Gives the guest its configuration; the inner error is its refusal.
+    pub(super) fn configure(&mut self, json: &str, deadline_ms: u64) -> Result<Result<(), String>, Failure> {
+        begin_call(&mut self.store, &SETUP_MOMENT, deadline_ms);
         match S::configure(&self.guest, &mut self.store, json) {
             Ok(configured) => Ok(configured.map_err(|refusal| bounded(&refusal, MESSAGE_MAX_BYTES))),
-            Err(error) => Err(failure(&self.store, &error)),
+            Err(error) => Err(failure_of(&self.store, &error)),
         }
     }
 
-    /// One decision.
-    pub(crate) fn ask(&mut self, question: &S::Question, deadline_ms: u64) -> Result<S::Verdict, Failure> {
-        begin(&mut self.store, S::moment(question), deadline_ms);
+    /// Asks the guest for a verdict.
+    pub(super) fn ask(&mut self, question: &S::Question, deadline_ms: u64) -> GuestAnswer<S::Verdict> {
+        let begun = Instant::now();
+        let verdict = self.call(question, deadline_ms);
+        GuestAnswer { verdict, cost: begun.elapsed() }
+    }
+
+    fn call(&mut self, question: &S::Question, deadline_ms: u64) -> Result<S::Verdict, Failure> {
+        begin_call(&mut self.store, S::moment(question), deadline_ms);
+        let answered = |kind, message| Failure { kind, message, instance_lost: false, is_counted: true };
         match S::ask(&self.guest, &mut self.store, question) {
             Ok(Ok(verdict)) => match S::check(question, &verdict) {
                 Ok(()) => Ok(verdict),
-                Err(message) => {
-                    Err(Failure { kind: FailureKind::OutOfBounds, message, instance_lost: false, is_borne: false })
-                }
+                Err(message) => Err(answered(FailureKind::OutOfBounds, message)),
             },
-            Ok(Err(error)) => Err(Failure {
-                kind: FailureKind::PolicyError,
-                message: bounded(&words(error), MESSAGE_MAX_BYTES),
-                instance_lost: false,
-                is_borne: false,
-            }),
-            Err(error) => Err(failure(&self.store, &error)),
+            Ok(Err(error)) => Err(answered(FailureKind::PolicyError, bounded(&message_of(error), MESSAGE_MAX_BYTES))),
+            Err(error) => Err(failure_of(&self.store, &error)),
         }
     }
 
-    /// Logs what it has printed since the last time; `decision`: the id of the one meanwhile.
-    pub(crate) fn log_output(&mut self, log: &GuestLog, now_ms: u64, decision: Option<u64>) {
+    /// Logs what the guest has printed since the last time. `decision` is the id of the decision, if it was one.
+    pub(super) fn log_output(&mut self, log: &GuestLog, now_ms: u64, decision: Option<u64>) {
         let output = &mut self.store.data_mut().output;
         if !output.is_empty() {
-            log.emit(output, now_ms, decision);
+            log.log_output(output, now_ms, decision);
         }
     }
-}
 
-impl<S: Slot> Instance<S> {
-    /// Drops what it has printed since the last time.
-    pub(crate) fn forget_output(&mut self) {
-        self.store.data_mut().output = Captured::default();
+    /// Drops what the guest has printed since the last time.
+    pub(super) fn forget_output(&mut self) {
+        self.store.data_mut().output.clear();
     }
 }
 
 /// A deadline holds for one call only, so it is set before each. The first tick comes within a millisecond.
-fn begin(store: &mut Store<Sandbox>, at: &Moment, deadline_ms: u64) {
+fn begin_call(store: &mut Store<Sandbox>, at: &Moment, deadline_ms: u64) {
     store.data_mut().begin(at.now_ms, at.seed, deadline_ms);
     store.set_epoch_deadline(1);
 }
 
-/// The guest noticed a new millisecond.
+/// Called when the guest notices that a millisecond has begun.
 fn on_tick(mut store: StoreContextMut<'_, Sandbox>) -> wasmtime::Result<UpdateDeadline> {
     let may_go_on = store.data_mut().may_go_on(Instant::now());
     if may_go_on { Ok(UpdateDeadline::Continue(1)) } else { Err(Trap::Interrupt.into()) }
 }
 
-fn words(error: PolicyError) -> String {
+fn message_of(error: PolicyError) -> String {
     match error {
-        PolicyError::BadInput(words) => format!("bad input: {words}"),
-        PolicyError::Internal(words) => format!("internal: {words}"),
+        PolicyError::BadInput(message) => format!("bad input: {message}"),
+        PolicyError::Internal(message) => format!("internal: {message}"),
     }
 }
 
-/// What went wrong, with the guest's own words and the functions it was in.
-fn failure(store: &Store<Sandbox>, error: &wasmtime::Error) -> Failure {
+/// Describes a call that did not return, with what the guest printed to stderr and the functions that it was in.
+fn failure_of(store: &Store<Sandbox>, error: &wasmtime::Error) -> Failure {
     let sandbox = store.data();
     let frames = error.downcast_ref::<WasmBacktrace>().map(function_names);
     let kind = match error.downcast_ref::<Trap>() {
         Some(Trap::Interrupt) => FailureKind::Deadline,
         Some(Trap::StackOverflow) => FailureKind::Stack,
-        // No guest code was running: it had answered already, but with what is no value of the answer's type, or too long.
+        // No guest code was running: its answer was no value of the verdict's type, or too long.
         None if frames.is_none() => FailureKind::OutOfBounds,
         _ if sandbox.limiter.denied => FailureKind::Memory,
         _ => FailureKind::Trap,
     };
     let mut message = error.root_cause().to_string();
-    let said = sandbox.output.stderr_in_one_line();
-    if !said.is_empty() {
-        message = format!("{message}: {}", bounded(&said, STDERR_MAX_BYTES));
+    let printed = sandbox.output.lines(Stream::Stderr).collect::<Vec<_>>().join(" | ");
+    if !printed.is_empty() {
+        message = format!("{message}: {}", bounded(&printed, STDERR_MAX_BYTES));
     }
     if let Some(frames) = frames.filter(|frames| !frames.is_empty()) {
         message = format!("{message} [in {}]", frames.join(" < "));
     }
-    Failure { kind, message: bounded(&message, MESSAGE_MAX_BYTES), instance_lost: true, is_borne: false }
+    Failure { kind, message: bounded(&message, MESSAGE_MAX_BYTES), instance_lost: true, is_counted: true }
 }

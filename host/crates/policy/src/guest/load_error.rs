@@ -1,12 +1,12 @@
-//! Why a policy was not loaded.
+//! The reasons for which a policy is not loaded.
 
-/// Why a policy was not loaded; what served before goes on serving.
+/// Why a policy was not loaded. What served before goes on serving.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
     /// The file could not be read.
     #[error("cannot be read: {0}")]
     Unreadable(String),
-    /// The file has no bytes, as one that is just being written.
+    /// The file has no bytes, like one that is just being written.
     #[error("is empty")]
     Empty,
     /// Larger than a policy may be.
@@ -23,10 +23,10 @@ pub enum LoadError {
     /// Not wasm, cut off, or using a feature that is switched off.
     #[error("is no valid component: {0}")]
     Malformed(String),
-    /// It wants more of the host than a policy may have: the interfaces.
+    /// It imports these interfaces, which a policy may not.
     #[error("imports what a policy may not: {}", .0.join(", "))]
     ForbiddenImport(Vec<String>),
-    /// It exports another world than the slot asks for.
+    /// It exports another world than the slot needs.
     #[error("is {found}, but {wanted} is wanted")]
     WrongWorld {
         /// What it seems to be.
@@ -34,19 +34,19 @@ pub enum LoadError {
         /// What the slot needs.
         wanted: String,
     },
-    /// The names fit, the types do not.
+    /// The names of its imports or exports fit, but the types do not.
     #[error("does not fit the contract: {0}")]
     Link(String),
-    /// The policy does not accept its configuration; its own words.
+    /// The policy refused its configuration, with this reason.
     #[error("refuses its configuration: {0}")]
     ConfigureRefused(String),
     /// It trapped or ran over the deadline while being instantiated, described or configured.
     #[error("failed while it was set up: {0}")]
     ConfigureFailed(String),
-    /// What it says of itself is out of the contract's bounds.
+    /// Its description is out of the contract's bounds.
     #[error("describes itself badly: {0}")]
     BadInfo(String),
-    /// The same module with the same configuration was given up before: why.
+    /// The same module with the same configuration was quarantined, for this reason.
     #[error("is in quarantine until it is retried: {0}")]
     Quarantined(String),
 }

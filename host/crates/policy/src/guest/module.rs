@@ -1,25 +1,19 @@
-//! A policy that serves nothing: asked beside a host, to see what it would answer.
+//! Asks a policy that serves no slot, to see what it would answer.
 
-use crate::contract::Info;
-use crate::contract::slot::Slot;
+use super::component::check_for;
+use super::digest::Digest;
+use super::failure::{Failure, FailureKind};
+use super::instance::{GuestAnswer, Instance, SETUP_DEADLINE_MS};
+use super::load_error::LoadError;
+use super::prototype::{Prototype, SetupError};
+use crate::contract::{Info, Slot};
 use crate::engine::Engine;
-use crate::guest::Digest;
-use crate::guest::component::check;
-use crate::guest::generation::{describe, link};
-use crate::guest::instance::{Instance, SETUP_DEADLINE_MS};
-use crate::guest::log::GuestLog;
-use crate::guest::{Failure, FailureKind, LoadError};
 use crate::sandbox::SlotLimits;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A module with its configuration: compiled, checked and configured as for a load. What it prints is dropped.
 pub struct Module<S: Slot> {
-    engine: Engine,
-    linked: S::Linked,
-    limits: SlotLimits,
-    config_json: String,
-    digest: Digest,
-    info: Info,
+    prototype: Prototype<S>,
 }
 
 /// An answer of a module.
@@ -31,96 +25,78 @@ pub struct Answer<V> {
     pub cost: Duration,
 }
 
-/// Why a module gave no verdict: where it serves, the native rule would answer.
+/// Why a module gave no verdict. In a slot, the native rule would answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {message}", .kind.as_str())]
 pub struct AskError {
     /// The kind.
     pub kind: FailureKind,
-    /// Bounded; the guest's own words and functions.
+    /// Bounded; the guest's own message and functions.
     pub message: String,
 }
 
 impl<S: Slot> Module<S> {
-    /// Checks it in every way that a load does.
+    /// Checks a policy in every way that a load does.
     ///
     /// # Errors
-    /// As of a load.
+    /// As for a load.
     pub fn new(engine: &Engine, wasm: &[u8], config_json: &str, limits: SlotLimits) -> Result<Self, LoadError> {
-        let checked = check(engine, wasm)?;
-        if checked.slot != S::NAME {
-            return Err(LoadError::WrongWorld { found: checked.slot.world(), wanted: S::NAME.world() });
-        }
-        let linked = link::<S>(engine, &checked)?;
+        let checked = check_for(S::NAME, engine, wasm)?;
         let digest = Digest::of_generation(wasm, config_json);
-        let info = describe::<S>(engine, &linked, &limits, &GuestLog::new(S::NAME, digest.short()))?;
-        let module = Self { engine: engine.clone(), linked, limits, config_json: config_json.to_owned(), digest, info };
-        let configured = module.configured().map_err(|error| LoadError::ConfigureFailed(told(&error)))?;
-        configured.map_err(LoadError::ConfigureRefused)?;
+        let module = Self { prototype: Prototype::new(engine, &checked, digest, config_json, limits)? };
+        module.new_instance()?;
         Ok(module)
     }
 
-    /// The digest that its generation has where it serves.
+    /// The digest that its generation would have in a slot.
     pub fn digest(&self) -> Digest {
-        self.digest
+        self.prototype.digest
     }
 
-    /// What it says of itself.
+    /// The policy's description of itself.
     pub fn info(&self) -> &Info {
-        &self.info
+        &self.prototype.info
     }
 
-    /// Somebody who asks it, one question after the other in one instance.
+    /// Starts to ask it, one question after the other in one instance.
     pub fn asker(&self) -> Asker<'_, S> {
         Asker { module: self, instance: None }
     }
 
-    fn configured(&self) -> Result<Result<Instance<S>, String>, Failure> {
-        let mut instance = Instance::new(&self.engine, &self.linked, &self.limits, SETUP_DEADLINE_MS)?;
-        let configured = instance.configure(&self.config_json, SETUP_DEADLINE_MS)?;
-        instance.forget_output();
-        Ok(configured.map(|()| instance))
+    fn new_instance(&self) -> Result<Instance<S>, SetupError> {
+        self.prototype.instance(SETUP_DEADLINE_MS, Instance::forget_output)
     }
 }
 
-/// Asks a module. An instance that trapped is replaced, as where it serves.
+/// Asks a module. An instance that trapped is replaced, as in a slot.
 pub struct Asker<'a, S: Slot> {
     module: &'a Module<S>,
     instance: Option<Instance<S>>,
 }
 
 impl<S: Slot> Asker<'_, S> {
-    /// One question, within the deadline of the module's limits.
+    /// Asks one question, within the deadline of the module's limits.
     pub fn ask(&mut self, question: &S::Question) -> Answer<S::Verdict> {
-        let mut instance = match self.instance.take().map_or_else(|| self.fresh(), Ok) {
+        let mut instance = match self.instance.take().map_or_else(|| self.module.new_instance(), Ok) {
             Ok(instance) => instance,
-            Err(error) => return Answer { verdict: Err(error), cost: Duration::ZERO },
+            Err(error) => return Answer { verdict: Err(Failure::from(error).into()), cost: Duration::ZERO },
         };
-        let begun = Instant::now();
-        let answer = instance.ask(question, self.module.limits.deadline_ms);
-        let cost = begun.elapsed();
+        let GuestAnswer { verdict, cost } = instance.ask(question, self.module.prototype.limits.deadline_ms);
         instance.forget_output();
-        if !answer.as_ref().is_err_and(|failure| failure.instance_lost) {
+        if !verdict.as_ref().is_err_and(|failure| failure.instance_lost) {
             self.instance = Some(instance);
         }
-        Answer { verdict: answer.map_err(|failure| AskError { kind: failure.kind, message: failure.message }), cost }
+        Answer { verdict: verdict.map_err(AskError::from), cost }
     }
 
-    /// The next question is asked in an instance that has answered none.
+    /// Asks the next question in a new instance.
     pub fn renew(&mut self) {
         self.instance = None;
     }
-
-    fn fresh(&self) -> Result<Instance<S>, AskError> {
-        let failed = |message: String| AskError { kind: FailureKind::Instantiate, message };
-        match self.module.configured() {
-            Ok(Ok(instance)) => Ok(instance),
-            Ok(Err(refusal)) => Err(failed(format!("refused its configuration: {refusal}"))),
-            Err(failure) => Err(failed(told(&failure))),
-        }
-    }
 }
 
-fn told(failure: &Failure) -> String {
-    format!("{}: {}", failure.kind.as_str(), failure.message)
+impl From<Failure> for AskError {
+    fn from(Failure { kind, message, .. }: Failure) -> Self {
+        Self { kind, message }
+    }
 }

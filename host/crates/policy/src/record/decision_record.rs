@@ -1,4 +1,4 @@
-//! One decision of a slot, as it is recorded.
+//! The record of one decision.
 
 use super::exchange::Exchange;
 use crate::contract::{settle, target};
@@ -16,21 +16,21 @@ pub const RECORD_VERSION: u32 = 1;
 pub struct DecisionRecord {
     /// The replica that decided, by the id of its process.
     pub replica: Arc<str>,
-    /// The decision's number in that process; with the replica, its name in a cluster.
+    /// The decision's number in that process; unique in a cluster together with the replica.
     pub decision: u64,
     /// When it was made: milliseconds since the Unix epoch on that replica.
     pub at_ms: u64,
     /// Who made it.
     pub by: Decider,
-    /// Why the policy did not, although one was asked.
+    /// Why the policy did not decide, although one was asked.
     pub failure: Option<FailureKind>,
     /// The generation that was asked, if one was.
     pub digest: Option<Digest>,
-    /// The arm of an experiment that it was made for.
+    /// The arm of an experiment for which it was made.
     pub arm: Option<Arc<str>>,
-    /// How long it took.
+    /// How long the guest took.
     pub cost: Duration,
-    /// What was asked and what was answered.
+    /// The question and its verdict.
     pub exchange: Exchange,
 }
 
@@ -45,12 +45,12 @@ pub enum Decider {
 }
 
 impl DecisionRecord {
-    /// Its name in a cluster: `<replica>/<decision>`.
+    /// Its unique name in a cluster: `<replica>/<decision>`.
     pub fn id(&self) -> String {
         format!("{}/{}", self.replica, self.decision)
     }
 
-    /// About how much memory it takes, in bytes.
+    /// Roughly how much memory it takes, in bytes.
     pub fn memory_bytes(&self) -> usize {
         let shared = self.arm.as_ref().map_or(0, |arm| arm.len());
         let lists = match &self.exchange {

@@ -1,18 +1,15 @@
-//! A question and the verdict it got, of any slot.
+//! A question and its verdict, of any slot.
 
-use crate::contract::question_bounds as bounds;
-use crate::contract::slot::Slot;
-use crate::contract::slot_name::SlotName;
-use crate::contract::{grace, presence, settle, target};
-use grace::Grace;
-use presence::Presence;
+use crate::contract::grace::{self, Grace};
+use crate::contract::presence::{self, Presence};
+use crate::contract::settle::{self, Settle};
+use crate::contract::target::{self, Target};
+use crate::contract::{Slot, SlotName};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use settle::Settle;
 use std::fmt::Debug;
-use target::Target;
 
-/// A question and the verdict it got, of any slot.
+/// A question and its verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Exchange {
     /// Which daemon gets a call.
@@ -41,18 +38,15 @@ impl Exchange {
 pub trait Recorded:
     Slot<Question: Debug + Clone + PartialEq + Serialize + DeserializeOwned, Verdict: Copy + Serialize + DeserializeOwned>
 {
-    /// Of its own question and verdict.
+    /// The exchange of a question and a verdict of this slot.
     fn exchange(question: Self::Question, verdict: Self::Verdict) -> Exchange;
 
-    /// Its question and verdict, if the exchange is this slot's.
+    /// The question and verdict of an exchange, if it is this slot's.
     fn of(exchange: &Exchange) -> Option<(&Self::Question, &Self::Verdict)>;
-
-    /// Whether a question keeps the contract's bounds; the error says which it does not.
-    fn check_question(question: &Self::Question) -> Result<(), String>;
 }
 
 macro_rules! recorded {
-    ($slot:ident, $check:path) => {
+    ($slot:ident) => {
         impl Recorded for $slot {
             fn exchange(question: Self::Question, verdict: Self::Verdict) -> Exchange {
                 Exchange::$slot(question, verdict)
@@ -64,15 +58,11 @@ macro_rules! recorded {
                     _ => None,
                 }
             }
-
-            fn check_question(question: &Self::Question) -> Result<(), String> {
-                $check(question)
-            }
         }
     };
 }
 
-recorded!(Target, bounds::target);
-recorded!(Grace, bounds::grace);
-recorded!(Presence, bounds::presence);
-recorded!(Settle, bounds::settle);
+recorded!(Target);
+recorded!(Grace);
+recorded!(Presence);
+recorded!(Settle);

@@ -1,21 +1,21 @@
-//! A record as a line of text, and back:
+//! Writes a record as a line of text, and reads it back:
 //!
 //! ```json
 //! {"v":1,"id":"<replica>/<decision>","at_ms":1767225600000,"slot":"grace","by":"wasm","failure":null,"digest":"<64 digits>",
 //!  "arm":null,"cost_us":1.25,"question":{…},"verdict":…}
 //! ```
 //!
-//! Every field is there in every record, and no other: what is not understood exactly is refused.
+//! Every record has every field, and no other. Anything else is refused.
 
 use super::decision_record::{Decider, DecisionRecord, RECORD_VERSION};
 use super::exchange::{Exchange, Recorded};
+use crate::contract::SlotName;
 use crate::contract::grace::Grace;
 use crate::contract::presence::Presence;
 use crate::contract::settle::Settle;
-use crate::contract::slot_name::SlotName;
 use crate::contract::target::Target;
-use crate::guest::Digest;
-use crate::guest::FailureKind;
+use crate::guest::{Digest, FailureKind};
+use crate::text::bounded;
 use serde::de::Deserializer;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -23,13 +23,13 @@ use std::time::Duration;
 
 /// Bytes of a replica's id and of an arm's name.
 const NAME_BYTES_MAX: usize = 256;
-/// The longest cost that is believed, in microseconds: an hour.
+/// The longest cost that is plausible, in microseconds: an hour.
 const COST_US_MAX: f64 = 3.6e9;
 
 /// Why a line is no decision record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
-    /// No JSON, a field that is missing, unknown or twice there, or a value of the wrong kind.
+    /// It is no JSON, a field is missing, unknown or repeated, or a value has the wrong type.
     #[error("{message} (column {column})")]
     Malformed {
         /// What is wrong.
@@ -40,7 +40,7 @@ pub enum LineError {
     /// Written by another version of the host.
     #[error("a record of version {0}, only {RECORD_VERSION} is known")]
     Version(u32),
-    /// A value that cannot be.
+    /// A value is impossible.
     #[error("{0}")]
     Impossible(String),
     /// The question is out of the contract's bounds.
@@ -55,14 +55,14 @@ impl From<serde_json::Error> for LineError {
     fn from(error: serde_json::Error) -> Self {
         let column = error.column();
         let message = error.to_string();
-        // The only line of a line is of no use; which one it is in its file, the reader says.
-        let place = format!(" at line {} column {column}", error.line());
-        let message = message.strip_suffix(&place).unwrap_or(&message);
-        Self::Malformed { message: crate::text::bounded(message, 256), column }
+        // The error is always in line 1; the reader adds the line of the file.
+        let position = format!(" at line {} column {column}", error.line());
+        let message = message.strip_suffix(&position).unwrap_or(&message);
+        Self::Malformed { message: bounded(message, 256), column }
     }
 }
 
-/// What is needed to read the rest.
+/// The fields that decide how the rest is read.
 #[derive(Deserialize)]
 struct Head {
     v: u32,
@@ -89,7 +89,7 @@ struct Line<'a, Q, V> {
     verdict: V,
 }
 
-/// Serde takes an `Option` that is not there for `None`, unless it is read by a function.
+/// Requires a field. By default, serde reads a missing `Option` as `None`.
 fn required<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     Option::deserialize(deserializer)
 }
@@ -101,10 +101,10 @@ impl DecisionRecord {
     /// Never: every field has a JSON form.
     pub fn to_line(&self) -> String {
         match &self.exchange {
-            Exchange::Target(question, verdict) => self.written(question, verdict),
-            Exchange::Grace(question, verdict) => self.written(question, verdict),
-            Exchange::Presence(question, verdict) => self.written(question, verdict),
-            Exchange::Settle(question, verdict) => self.written(question, verdict),
+            Exchange::Target(question, verdict) => self.line_of(question, verdict),
+            Exchange::Grace(question, verdict) => self.line_of(question, verdict),
+            Exchange::Presence(question, verdict) => self.line_of(question, verdict),
+            Exchange::Settle(question, verdict) => self.line_of(question, verdict),
         }
     }
 
@@ -125,7 +125,7 @@ impl DecisionRecord {
         }
     }
 
-    fn written<Q: Serialize, V: Serialize>(&self, question: Q, verdict: V) -> String {
+    fn line_of<Q: Serialize, V: Serialize>(&self, question: Q, verdict: V) -> String {
         let line = Line {
             v: RECORD_VERSION,
             id: self.id().into(),

@@ -1,7 +1,8 @@
-//! Decision records: what was asked, what was answered, and by whom, as one JSON object a line.
+//! Writes and reads decision records: what was asked, what was answered, and by whom, as one JSON object a line.
 //!
-//! A record holds a decision's exact input, so it can be asked again: time and seed are in it. The names are those of
-//! `wit/policy.wit`; the shape is in `line_format.rs`. It holds no token, no parameters and no content, for a question has none.
+//! A record holds a decision's exact input with time and seed, so it can be asked again. The names are those of
+//! `wit/policy.wit`; the shape is in `line_format.rs`. A record holds no token, no parameters and no content, because a
+//! question has none.
 
 mod decision_record;
 mod exchange;

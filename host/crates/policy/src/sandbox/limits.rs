@@ -1,16 +1,16 @@
-//! What a guest may take: time and memory.
+//! Limits the time and the memory of a guest.
 
 use wasmtime::ResourceLimiter;
 
 /// Limits of one slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlotLimits {
-    /// A guest that still runs after so many milliseconds, and at most one more, is stopped. One that the system hardly let
-    /// run in that time gets to run first.
+    /// A guest that still runs after so many milliseconds, and at most one more, is stopped. If the system hardly gave it a
+    /// processor in that time, it may run first.
     pub deadline_ms: u64,
     /// Linear memory of one instance, in MiB.
     pub memory_mib: u32,
-    /// How many idle instances are kept warm; more are made when more decide at once, and dropped after.
+    /// How many idle instances are kept warm. More are made when more decisions run at once, and dropped after.
     pub instances_max: usize,
 }
 
@@ -25,17 +25,17 @@ const TABLE_ELEMENTS_MAX: usize = 64 * 1024;
 /// Core instances, memories and tables of a component each; a Rust guest has about five.
 const PARTS_MAX: usize = 64;
 
-/// Counts the memory of one store and remembers that it once said no.
+/// Limits the memory of one store, and remembers whether it refused a growth.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     memory_left_bytes: usize,
     table_elements_left: usize,
-    /// A growth was refused since the last [`Limiter::begin`]: a trap after it is for want of memory.
+    /// A growth was refused since the last [`Limiter::begin`]: a trap after it counts as want of memory.
     pub(crate) denied: bool,
 }
 
 impl Limiter {
-    pub(crate) fn new(limits: &SlotLimits) -> Self {
+    pub(super) fn new(limits: &SlotLimits) -> Self {
         Self {
             memory_left_bytes: limits.memory_mib as usize * 1024 * 1024,
             table_elements_left: TABLE_ELEMENTS_MAX,
@@ -43,36 +43,23 @@ impl Limiter {
         }
     }
 
-    /// A new call begins.
-    pub(crate) fn begin(&mut self) {
+    /// Begins a new call.
+    pub(super) fn begin(&mut self) {
         self.denied = false;
     }
 }
 
 impl ResourceLimiter for Limiter {
     fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
-        let wanted = desired.saturating_sub(current);
-        if wanted > self.memory_left_bytes {
-            self.denied = true;
-            return Ok(false);
-        }
-        // Beyond the memory's own maximum wasmtime refuses by itself, whatever is answered here.
-        if maximum.is_none_or(|maximum| desired <= maximum) {
-            self.memory_left_bytes -= wanted;
-        }
-        Ok(true)
+        let granted = take(&mut self.memory_left_bytes, current, desired, maximum);
+        self.denied |= !granted;
+        Ok(granted)
     }
 
     fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
-        let wanted = desired.saturating_sub(current);
-        if wanted > self.table_elements_left {
-            self.denied = true;
-            return Ok(false);
-        }
-        if maximum.is_none_or(|maximum| desired <= maximum) {
-            self.table_elements_left -= wanted;
-        }
-        Ok(true)
+        let granted = take(&mut self.table_elements_left, current, desired, maximum);
+        self.denied |= !granted;
+        Ok(granted)
     }
 
     fn instances(&self) -> usize {
@@ -86,6 +73,17 @@ impl ResourceLimiter for Limiter {
     fn memories(&self) -> usize {
         PARTS_MAX
     }
+}
+
+/// Takes a growth out of what is left, if it fits.
+fn take(left: &mut usize, current: usize, desired: usize, maximum: Option<usize>) -> bool {
+    let wanted = desired.saturating_sub(current);
+    let fits = wanted <= *left;
+    // wasmtime itself refuses a growth beyond the memory's own maximum, so that takes nothing.
+    if fits && maximum.is_none_or(|maximum| desired <= maximum) {
+        *left -= wanted;
+    }
+    fits
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The sandbox of a guest: its time and memory, what it prints, and the host functions that it may call.
+//! The sandbox of a guest: limits its time and memory, captures what it prints, and offers the host functions it may call.
 
 mod bindings;
 mod limits;

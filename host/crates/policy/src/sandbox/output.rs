@@ -1,17 +1,16 @@
-//! What a guest prints: captured during a call, logged after it, bounded in both places.
+//! Captures what a guest prints during a call, up to a bound.
 
 /// What one call may print, in bytes; the rest is dropped and counted.
 const OUTPUT_MAX_BYTES: usize = 16 * 1024;
 
-/// What the guest printed since it was last taken out.
+/// What the guest has printed and nobody has logged yet.
 #[derive(Debug, Default)]
 pub(crate) struct Captured {
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
+    streams: [Vec<u8>; 2],
     dropped_bytes: u64,
 }
 
-/// Which of the two streams.
+/// A stream that a guest prints to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stream {
     Stdout,
@@ -19,67 +18,43 @@ pub(crate) enum Stream {
 }
 
 impl Captured {
-    /// Takes what fits.
-    pub(crate) fn write(&mut self, stream: Stream, bytes: &[u8]) {
-        let room = OUTPUT_MAX_BYTES - self.stdout.len() - self.stderr.len();
-        let kept = bytes.len().min(room);
-        match stream {
-            Stream::Stdout => self.stdout.extend_from_slice(&bytes[..kept]),
-            Stream::Stderr => self.stderr.extend_from_slice(&bytes[..kept]),
-        }
+    /// Captures the bytes that fit.
+    pub(super) fn write(&mut self, stream: Stream, bytes: &[u8]) {
+        let free = OUTPUT_MAX_BYTES - self.streams.iter().map(Vec::len).sum::<usize>();
+        let kept = bytes.len().min(free);
+        self.streams[stream as usize].extend_from_slice(&bytes[..kept]);
         self.drop_bytes((bytes.len() - kept) as u64);
     }
 
-    /// Counts what is not even looked at.
-    pub(crate) fn drop_bytes(&mut self, bytes: u64) {
+    /// Counts bytes that are not captured.
+    pub(super) fn drop_bytes(&mut self, bytes: u64) {
         self.dropped_bytes = self.dropped_bytes.saturating_add(bytes);
     }
 
     /// Whether there is nothing to log: the case in nearly every call.
     pub(crate) fn is_empty(&self) -> bool {
-        self.stdout.is_empty() && self.stderr.is_empty() && self.dropped_bytes == 0
+        self.streams.iter().all(Vec::is_empty) && self.dropped_bytes == 0
     }
 
-    /// The lines of a stream that are not empty, with nothing in them that could forge another log line.
+    /// The lines of a stream that are not empty, without control characters, so that none can forge another log line.
     pub(crate) fn lines(&self, stream: Stream) -> impl Iterator<Item = String> {
-        printable_lines(match stream {
-            Stream::Stdout => &self.stdout,
-            Stream::Stderr => &self.stderr,
-        })
+        let lines = self.streams[stream as usize].split(|byte| *byte == b'\n');
+        lines.map(printable).filter(|line| !line.is_empty())
     }
 
-    /// How many bytes were not captured.
     pub(crate) fn dropped_bytes(&self) -> u64 {
         self.dropped_bytes
     }
 
-    /// Drops all of it.
     pub(crate) fn clear(&mut self) {
-        self.stdout.clear();
-        self.stderr.clear();
+        self.streams.iter_mut().for_each(Vec::clear);
         self.dropped_bytes = 0;
-    }
-
-    /// What a panic left on stderr, in one line.
-    pub(crate) fn stderr_in_one_line(&self) -> String {
-        self.lines(Stream::Stderr).collect::<Vec<_>>().join(" | ")
     }
 }
 
-/// The lines that are not empty, with nothing in them that could forge another log line.
-fn printable_lines(bytes: &[u8]) -> impl Iterator<Item = String> {
-    bytes
-        .split(|byte| *byte == b'\n')
-        .map(|line| {
-            let line = String::from_utf8_lossy(line);
-            let line: String = line
-                .trim_end()
-                .chars()
-                .map(|c| if c.is_control() && c != '\t' { char::REPLACEMENT_CHARACTER } else { c })
-                .collect();
-            line
-        })
-        .filter(|line| !line.is_empty())
+fn printable(line: &[u8]) -> String {
+    let replaced = |c: char| if c.is_control() && c != '\t' { char::REPLACEMENT_CHARACTER } else { c };
+    String::from_utf8_lossy(line).trim_end().chars().map(replaced).collect()
 }
 
 #[cfg(test)]
@@ -87,17 +62,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_cannot_print_without_bound() {
+    fn bounds_the_output_of_a_call() {
         let mut captured = Captured::default();
         captured.write(Stream::Stdout, &[b'a'; OUTPUT_MAX_BYTES - 1]);
         captured.write(Stream::Stderr, b"bcd");
-        assert_eq!(captured.stderr, b"b");
+        assert_eq!(captured.streams[1], b"b");
         assert_eq!(captured.dropped_bytes, 2);
     }
 
     #[test]
     fn a_line_cannot_forge_another() {
-        let lines: Vec<_> = printable_lines(b"one\r\n\x1b[31mtwo\n\n\xff").collect();
+        let mut captured = Captured::default();
+        captured.write(Stream::Stdout, b"one\r\n\x1b[31mtwo\n\n\xff");
+        let lines: Vec<_> = captured.lines(Stream::Stdout).collect();
         assert_eq!(lines, ["one", "\u{fffd}[31mtwo", "\u{fffd}"]);
     }
 }

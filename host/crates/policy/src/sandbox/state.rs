@@ -1,14 +1,14 @@
-//! The data of one guest's store: what the host functions in `wasi` read and write.
+//! Holds the data of one guest's store: what the limits and the host functions in `wasi` read and write.
 
 use super::limits::{Limiter, SlotLimits};
 use super::output::Captured;
 use std::time::{Duration, Instant};
 
-/// A stream, pollable or the like that a guest holds costs the host a table entry; one that piles them up is stopped.
+/// How many streams, pollables and the like a guest may hold: each costs the host a table entry.
 const HANDLES_MAX: u32 = 1024;
 
-/// A guest that noticed fewer ticks than these has hardly run, however late it is: the system gave its thread no time. On
-/// a busy machine that happens to any policy, and is no reason to give its decision up.
+/// A guest that noticed fewer ticks has hardly run, however late it is, because the system gave its thread no processor. On
+/// a busy machine that happens to any policy, so its decision is not given up.
 const TICKS_MIN: u32 = 3;
 
 /// Everything outside its own memory that a guest can see or change.
@@ -37,7 +37,7 @@ impl Sandbox {
         }
     }
 
-    /// A call begins: time stands still at its moment, and randomness starts from its seed.
+    /// Begins a call: time stands still at its moment, and randomness starts from its seed.
     pub(crate) fn begin(&mut self, now_ms: u64, seed: u64, deadline_ms: u64) {
         self.deadline = Duration::from_millis(deadline_ms);
         self.ticks = 0;
@@ -46,7 +46,7 @@ impl Sandbox {
         self.random = seed;
     }
 
-    /// The guest noticed that a millisecond has begun: whether it may go on. The deadline counts from the first one.
+    /// Whether the guest may go on, asked when it notices that a millisecond has begun. The deadline counts from the first.
     pub(crate) fn may_go_on(&mut self, now: Instant) -> bool {
         self.ticks += 1;
         if self.ticks == 1 {
@@ -55,12 +55,13 @@ impl Sandbox {
         self.ticks < TICKS_MIN || now.duration_since(self.first_tick) < self.deadline
     }
 
-    pub(crate) fn now_ms(&self) -> u64 {
+    /// The moment of the call.
+    pub(super) fn now_ms(&self) -> u64 {
         self.now_ms
     }
 
     /// The next number of the decision's own sequence (SplitMix64).
-    pub(crate) fn next_random(&mut self) -> u64 {
+    pub(super) fn next_random(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.random;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -68,11 +69,11 @@ impl Sandbox {
         mixed ^ (mixed >> 31)
     }
 
-    /// The guest is given one more handle.
+    /// Gives the guest one more handle.
     ///
     /// # Errors
-    /// When it holds too many: a trap.
-    pub(crate) fn open_handle(&mut self) -> wasmtime::Result<()> {
+    /// A trap when it holds too many.
+    pub(super) fn open_handle(&mut self) -> wasmtime::Result<()> {
         if self.handles >= HANDLES_MAX {
             return Err(wasmtime::Error::msg(format!("the guest holds more than {HANDLES_MAX} streams and pollables")));
         }
@@ -80,8 +81,8 @@ impl Sandbox {
         Ok(())
     }
 
-    /// The guest dropped a handle.
-    pub(crate) fn close_handle(&mut self) {
+    /// Counts a handle that the guest dropped.
+    pub(super) fn close_handle(&mut self) {
         self.handles = self.handles.saturating_sub(1);
     }
 }
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_moment_gives_the_same_numbers() {
+    fn the_same_seed_gives_the_same_numbers() {
         let mut sandbox = Sandbox::new(&SlotLimits::default());
         sandbox.begin(5, 7, 1);
         let first = [sandbox.next_random(), sandbox.next_random()];
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_that_runs_is_stopped_and_one_that_waits_for_the_processor_is_not() {
+    fn the_deadline_stops_a_running_guest_but_not_one_without_a_processor() {
         let mut sandbox = Sandbox::new(&SlotLimits::default());
         let start = Instant::now();
         let after_ms = |ms| start + Duration::from_millis(ms);
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn handles_are_bounded() {
+    fn bounds_the_handles_of_a_guest() {
         let mut sandbox = Sandbox::new(&SlotLimits::default());
         for _ in 0..HANDLES_MAX {
             assert!(sandbox.open_handle().is_ok());

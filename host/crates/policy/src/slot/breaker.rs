@@ -1,17 +1,15 @@
-//! When a generation is given up: too many failures within a span of the questions' own time.
+//! Decides when a generation is given up: after too many failures within a span of the questions' own time.
 
-use crate::contract::Info;
-use crate::contract::slot_name::SlotName;
-use crate::guest::Digest;
-use crate::guest::{Failure, FailureKind};
+use crate::contract::{Info, SlotName};
+use crate::guest::{Digest, Failure, FailureKind};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// How many failures of one generation are borne.
+/// How many failures of one generation are tolerated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Breaker {
-    /// With so many failures within the window the generation is given up; at least 1.
+    /// A generation is given up at so many failures within the window; at least 1.
     pub failures_max: usize,
     /// The window in milliseconds, by the moments of the questions.
     pub window_ms: u64,
@@ -24,49 +22,49 @@ impl Default for Breaker {
 }
 
 impl Breaker {
-    /// What to say of a trip by this failure.
-    pub(crate) fn words(&self, failure: &Failure) -> String {
+    /// The reason of a trip by this failure, for the operator.
+    pub(super) fn trip_reason(&self, failure: &Failure) -> String {
         let Self { failures_max, window_ms } = self;
-        format!(
-            "failed {failures_max} times within {window_ms} ms, at last by {}: {}",
-            failure.kind.as_str(),
-            failure.message
-        )
+        format!("failed {failures_max} times within {window_ms} ms, at last by {failure}")
     }
 }
 
-/// A breaker that has tripped: a generation answers no more, or an arm.
+/// A breaker that has tripped: a generation or an arm is asked no more.
 #[derive(Debug, Clone)]
 pub struct Trip {
     /// The slot.
     pub slot: SlotName,
-    /// The arm that tripped; `None`: what served the slot.
+    /// The arm that tripped; `None` if it was what served the slot.
     pub arm: Option<Arc<str>>,
-    /// What tripped. Of the slot itself: quarantined from now on.
+    /// What tripped. If it served the slot, it is quarantined from now on.
     pub digest: Digest,
-    /// What it said of itself.
+    /// The policy's description of itself.
     pub info: Info,
-    /// The failure that was one too many.
+    /// The failure that made it trip.
     pub kind: FailureKind,
     /// For the operator: how many failures, and the last one's message.
     pub why: String,
     /// The moment of that decision, in milliseconds since the Unix epoch.
     pub at_ms: u64,
-    /// What serves the slot now; `None`: the native rule.
+    /// What serves the slot now; `None` for the native rule.
     pub serves: Option<Digest>,
 }
 
-/// Told of every trip, by the thread whose decision it was: it may not wait for anything.
+/// Called at every trip, by the thread whose decision it was. It may not wait for anything.
 pub type TripHook = Arc<dyn Fn(&Trip) + Send + Sync>;
 
-/// The failures of one generation in its current place.
+/// The moments of the failures that the breaker counts, of one generation in its current place.
 #[derive(Debug, Default)]
-pub(crate) struct Failures(Mutex<VecDeque<u64>>);
+pub(super) struct FailureMoments(Mutex<VecDeque<u64>>);
 
-impl Failures {
-    /// One more, at this moment; true when it is one too many. Questions of different threads come in any order, and a
-    /// clock that was set back does not keep old failures for ever.
-    pub(crate) fn note(&self, now_ms: u64, breaker: &Breaker) -> bool {
+impl FailureMoments {
+    /// Adds a failure, if the policy is at fault. Returns whether it is one too many.
+    pub(super) fn add(&self, failure: &Failure, now_ms: u64, breaker: &Breaker) -> bool {
+        failure.is_counted && self.add_moment(now_ms, breaker)
+    }
+
+    /// Questions of different threads come in any order, and a clock that was set back does not keep old failures for ever.
+    fn add_moment(&self, now_ms: u64, breaker: &Breaker) -> bool {
         let mut moments = self.0.lock();
         moments.retain(|moment| now_ms.abs_diff(*moment) < breaker.window_ms);
         moments.push_back(now_ms);
@@ -77,8 +75,7 @@ impl Failures {
         tripped
     }
 
-    /// Begins anew.
-    pub(crate) fn clear(&self) {
+    pub(super) fn clear(&self) {
         self.0.lock().clear();
     }
 }
@@ -89,33 +86,33 @@ mod tests {
 
     const THREE: Breaker = Breaker { failures_max: 3, window_ms: 1_000 };
 
-    fn notes(moments: &[u64]) -> Vec<bool> {
-        let failures = Failures::default();
-        moments.iter().map(|moment| failures.note(*moment, &THREE)).collect()
+    fn trips(moments: &[u64]) -> Vec<bool> {
+        let failures = FailureMoments::default();
+        moments.iter().map(|moment| failures.add_moment(*moment, &THREE)).collect()
     }
 
     #[test]
-    fn only_failures_within_the_window_count() {
-        assert_eq!(notes(&[0, 500, 999]), [false, false, true]);
-        assert_eq!(notes(&[0, 500, 1_000, 1_499]), [false, false, false, true], "the first was out of the window");
-        assert_eq!(notes(&[0, 1_000, 2_000, 3_000]), [false; 4]);
+    fn counts_only_failures_within_the_window() {
+        assert_eq!(trips(&[0, 500, 999]), [false, false, true]);
+        assert_eq!(trips(&[0, 500, 1_000, 1_499]), [false, false, false, true], "the first was out of the window");
+        assert_eq!(trips(&[0, 1_000, 2_000, 3_000]), [false; 4]);
     }
 
     #[test]
-    fn order_does_not_count_and_a_clock_that_was_set_back_does_not_trip() {
-        assert_eq!(notes(&[900, 100, 500]), [false, false, true]);
-        assert_eq!(notes(&[50_000, 50_001, 10]), [false, false, false]);
+    fn counts_in_any_order_and_does_not_trip_when_the_clock_is_set_back() {
+        assert_eq!(trips(&[900, 100, 500]), [false, false, true]);
+        assert_eq!(trips(&[50_000, 50_001, 10]), [false, false, false]);
     }
 
     #[test]
-    fn memory_is_bounded_by_the_setting() {
-        let failures = Failures::default();
+    fn bounds_its_memory_by_the_setting() {
+        let failures = FailureMoments::default();
         for _ in 0..100 {
-            failures.note(7, &THREE);
+            failures.add_moment(7, &THREE);
         }
         assert!(failures.0.lock().len() < THREE.failures_max);
         failures.clear();
-        assert!(!failures.note(7, &THREE));
-        assert!(failures.note(7, &Breaker { failures_max: 1, ..THREE }), "a single failure can be enough");
+        assert!(!failures.add_moment(7, &THREE));
+        assert!(failures.add_moment(7, &Breaker { failures_max: 1, ..THREE }), "a single failure can be enough");
     }
 }

@@ -1,37 +1,34 @@
-//! Decisions, and what follows when one fails.
+//! Answers decisions by the active policy, an arm or the native rule, and gives up what fails too often.
 
+use super::arms::{Arm, ArmAnswer};
+use super::breaker::Trip;
+use super::decision::{By, Decision, Shadow};
+use super::history::Quarantined;
 use super::policy::{Active, Policy};
-use crate::contract::slot::Slot;
-use crate::guest::Digest;
-use crate::guest::generation::Asked;
-use crate::guest::{Failure, FailureKind};
-use crate::slot::arms::Arm;
-use crate::slot::breaker::Trip;
-use crate::slot::decision::{By, Decision, Shadow};
-use crate::slot::history::Quarantined;
-use crate::slot::status::DecisionFailure;
+use crate::contract::Slot;
+use crate::guest::{Digest, Failure, FailureKind, GuestAnswer};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How somebody who was asked answered: the verdict with its generation's number, or why there is none.
-struct Outcome<V> {
+/// The answer of a slot: the verdict with its generation's number, or why there is none.
+struct SlotAnswer<V> {
     verdict: Result<(V, u64), Option<FailureKind>>,
     digest: Option<Digest>,
     cost: Duration,
 }
 
 impl<S: Slot> Policy<S> {
-    /// Decides: by the policy if one is loaded and answers within its deadline and the contract's bounds, else by `native`.
+    /// Decides by the policy, if one is loaded and answers within its deadline and the contract's bounds, else by `native`.
     ///
-    /// Synchronous, for any thread, an async worker included: it never waits longer than the deadline (twice that when an
+    /// Synchronous, for any thread including async workers: it never waits longer than the deadline (twice that when an
     /// instance has to be made first), and no guest can make it panic.
     pub fn decide(&self, question: &S::Question, native: impl FnOnce() -> S::Verdict) -> Decision<S::Verdict> {
         self.decide_by(None, question, native)
     }
 
-    /// As [`Policy::decide`], by an arm. Without that arm what serves decides. An arm's failure is the arm's alone: the
-    /// native rule answers, and neither the slot's failures nor its breaker know of it.
+    /// As [`Policy::decide`], by an arm. Without that arm, what serves decides. If the arm fails, the native rule answers; the
+    /// failure counts neither among the slot's failures nor for its breaker.
     pub fn decide_by(
         &self,
         arm: Option<&str>,
@@ -40,12 +37,12 @@ impl<S: Slot> Policy<S> {
     ) -> Decision<S::Verdict> {
         self.counters.calls.fetch_add(1, Ordering::Relaxed);
         let id = self.engine.next_decision();
-        let Outcome { verdict, digest, cost } = match arm.and_then(|arm| self.arms.get(arm)) {
+        let SlotAnswer { verdict, digest, cost } = match arm.and_then(|arm| self.arms.get(arm)) {
             Some(arm) => {
                 let Shadow { verdict, digest, cost, .. } = self.ask(&arm, question, id);
-                Outcome { verdict: verdict.map(|verdict| (verdict, 0)).map_err(Some), digest: Some(digest), cost }
+                SlotAnswer { verdict: verdict.map(|verdict| (verdict, 0)).map_err(Some), digest: Some(digest), cost }
             }
-            None => self.ask_serving(question, id),
+            None => self.ask_active(question, id),
         };
         match verdict {
             Ok((verdict, generation)) => Decision { verdict, by: By::Wasm { generation }, id, digest, cost },
@@ -64,70 +61,70 @@ impl<S: Slot> Policy<S> {
         Decision { verdict: native(), by: By::Native { reason: None }, id, digest: None, cost: Duration::ZERO }
     }
 
-    /// What an arm would decide; `None` without that arm. It counts as the arm's, not among the slot's decisions.
+    /// Asks an arm what it would decide; `None` without that arm. It counts as the arm's call, not among the slot's decisions.
     pub fn ask_arm(&self, arm: &str, question: &S::Question) -> Option<Shadow<S::Verdict>> {
         let arm = self.arms.get(arm)?;
         Some(self.ask(&arm, question, self.engine.next_decision()))
     }
 
-    fn ask_serving(&self, question: &S::Question, id: u64) -> Outcome<S::Verdict> {
+    fn ask_active(&self, question: &S::Question, id: u64) -> SlotAnswer<S::Verdict> {
         let active = self.active.load();
         let Some(active) = &*active else {
-            return Outcome { verdict: Err(None), digest: None, cost: Duration::ZERO };
+            return SlotAnswer { verdict: Err(None), digest: None, cost: Duration::ZERO };
         };
-        let Asked { answer, cost } = active.generation.ask(question, id);
-        let verdict = answer
+        let GuestAnswer { verdict, cost } = active.generation.ask(question, id);
+        let verdict = verdict
             .map(|verdict| (verdict, active.number))
-            .map_err(|failure| Some(self.note_failure(active, failure, S::moment(question).now_ms, id)));
-        Outcome { verdict, digest: Some(active.generation.digest), cost }
+            .map_err(|failure| Some(self.handle_failure(active, failure, S::moment(question).now_ms, id)));
+        SlotAnswer { verdict, digest: Some(active.generation.digest()), cost }
     }
 
     fn ask(&self, arm: &Arc<Arm<S>>, question: &S::Question, id: u64) -> Shadow<S::Verdict> {
-        let answered = arm.ask(question, id, &self.breaker);
-        let digest = arm.generation.digest;
-        if let (Err(kind), Some(why)) = (&answered.verdict, answered.trip) {
-            self.tell(&Trip {
+        let ArmAnswer { verdict, cost, trip_reason } = arm.ask(question, id, &self.breaker);
+        let digest = arm.generation.digest();
+        if let (Err(kind), Some(why)) = (&verdict, trip_reason) {
+            self.report_trip(&Trip {
                 slot: S::NAME,
                 arm: Some(Arc::clone(&arm.name)),
                 digest,
-                info: arm.generation.info.clone(),
+                info: arm.generation.info().clone(),
                 kind: *kind,
                 why,
                 at_ms: S::moment(question).now_ms,
-                serves: self.active.load().as_ref().map(|active| active.generation.digest),
+                serves: self.active.load().as_ref().map(|active| active.generation.digest()),
             });
         }
-        Shadow { verdict: answered.verdict, id, digest, cost: answered.cost }
+        Shadow { verdict, id, digest, cost }
     }
 
-    fn note_failure(&self, active: &Arc<Active<S>>, failure: Failure, now_ms: u64, id: u64) -> FailureKind {
+    fn handle_failure(&self, active: &Arc<Active<S>>, failure: Failure, now_ms: u64, id: u64) -> FailureKind {
         let kind = failure.kind;
         self.counters.count_failure(kind);
-        active.generation.log.failure(kind.as_str(), &failure.message, now_ms, id);
-        if !failure.is_borne && active.failures.note(now_ms, &self.breaker) {
+        active.generation.log().log_failure(&failure, now_ms, id);
+        if active.failures.add(&failure, now_ms, &self.breaker) {
             self.trip(active, &failure, now_ms);
         }
-        *self.last_failure.lock() = Some(DecisionFailure::new(failure, now_ms, active.number));
+        self.counters.keep_failure(failure, now_ms, active.number);
         kind
     }
 
-    /// Gives a generation up; of those that fail at the same time the first one does.
+    /// Gives a generation up. If several decisions fail at the same time, only the first does.
     fn trip(&self, active: &Arc<Active<S>>, failure: &Failure, now_ms: u64) {
         let generation = &active.generation;
-        let why = self.breaker.words(failure);
+        let why = self.breaker.trip_reason(failure);
         let mut history = self.history.lock();
         if !self.active.load().as_ref().is_some_and(|serving| Arc::ptr_eq(serving, active)) {
             return;
         }
         history.trips += 1;
-        history.quarantine(Quarantined { digest: generation.digest, why: why.clone(), at: now_ms });
+        history.quarantine(Quarantined { digest: generation.digest(), why: why.clone(), at: now_ms });
         let serves = self.fall_back(&mut history);
         drop(history);
-        self.tell(&Trip {
+        self.report_trip(&Trip {
             slot: S::NAME,
             arm: None,
-            digest: generation.digest,
-            info: generation.info.clone(),
+            digest: generation.digest(),
+            info: generation.info().clone(),
             kind: failure.kind,
             why,
             at_ms: now_ms,
@@ -135,8 +132,8 @@ impl<S: Slot> Policy<S> {
         });
     }
 
-    /// One line, and a word to whoever wants to know.
-    fn tell(&self, trip: &Trip) {
+    /// Logs a trip and calls the hook.
+    fn report_trip(&self, trip: &Trip) {
         let (slot, digest, name) = (trip.slot.as_str(), trip.digest.short(), trip.info.name.as_str());
         let (arm, why, kind) = (trip.arm.as_deref(), trip.why.as_str(), trip.kind.as_str());
         let serves = trip.serves.map_or_else(|| "the native rule".to_string(), |digest| digest.short());

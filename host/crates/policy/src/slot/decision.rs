@@ -1,7 +1,6 @@
-//! A decision, and a shadow's.
+//! A decision of a slot, and of a shadow.
 
-use crate::guest::Digest;
-use crate::guest::FailureKind;
+use crate::guest::{Digest, FailureKind};
 use std::time::Duration;
 
 /// A decision and who made it.
@@ -9,11 +8,11 @@ use std::time::Duration;
 pub struct Decision<V> {
     /// What to do.
     pub verdict: V,
-    /// Whose verdict it is.
+    /// Who decided.
     pub by: By,
-    /// Grows in the process, over all slots, from 1; what a policy logs meanwhile has it as `decision`.
+    /// Grows in the process, over all slots, from 1. Log lines of the policy carry it as `decision`.
     pub id: u64,
-    /// The generation that was asked, whether its answer was taken or not; `None` when none is loaded.
+    /// The generation that was asked, whether its answer was used or not; `None` when none is loaded.
     pub digest: Option<Digest>,
     /// How long the guest took: its call alone. Zero when no guest was called.
     pub cost: Duration,
@@ -29,7 +28,7 @@ pub enum By {
     },
     /// The native rule.
     Native {
-        /// Why it was not the policy's; `None` when none is loaded.
+        /// Why the policy did not decide; `None` when none is loaded.
         reason: Option<FailureKind>,
     },
 }
@@ -39,7 +38,7 @@ pub enum By {
 pub struct Shadow<V> {
     /// Its verdict, or why there is none.
     pub verdict: Result<V, FailureKind>,
-    /// Of the same sequence as decisions'.
+    /// An id of the same sequence as that of decisions.
     pub id: u64,
     /// The arm's generation.
     pub digest: Digest,

@@ -1,4 +1,4 @@
-//! What serves one slot: a policy that can be swapped at any time, its arms, its breaker, and the ways back.
+//! Serves one slot: with a policy that can be swapped at any time, with arms beside it, and with the native rule behind it.
 
 mod arms;
 mod breaker;
@@ -6,6 +6,7 @@ mod counters;
 mod decide;
 mod decision;
 mod history;
+mod load;
 mod policy;
 mod status;
 mod undo;
@@ -14,6 +15,7 @@ pub use arms::{ARMS_MAX, ArmError};
 pub use breaker::{Breaker, Trip, TripHook};
 pub use decision::{By, Decision, Shadow};
 pub use history::{KEPT_MAX, QUARANTINED_MAX, Quarantined, Standing};
-pub use policy::{LoadReport, Policy, Prepared};
+pub use load::{LoadReport, Prepared};
+pub use policy::Policy;
 pub use status::{ArmStatus, DecisionFailure, KeptStatus, LoadFailure, SlotStatus};
 pub use undo::UndoError;
