@@ -1,9 +1,8 @@
 //! The `grace` slot: how long a call waits when no daemon has registered its method.
 
 use super::bounds::{check_call, check_count, check_span};
-use super::slot::{Slot, bind};
-use super::slot_name::SlotName;
-use super::{Call, Moment};
+use super::slot::bind;
+use super::{Call, Moment, Slot, SlotName};
 use serde::{Deserialize, Serialize};
 
 pub use super::bindings::grace::exports::pointwork::policy::grace::Absence;

@@ -24,7 +24,7 @@ mod tests {
 
     /// Known answers: they may never change (computed with `printf 'pointwork key v1 user\0u1' | sha256sum`).
     #[test]
-    fn keys_are_stable() {
+    fn keys_never_change() {
         assert_eq!(user_key("u1"), USER_U1);
         assert_eq!(device_key("u1"), DEVICE_U1);
     }

@@ -14,6 +14,10 @@ pub mod target;
 
 pub use bindings::shared::pointwork::policy::types::{Call, Departure, Moment, PolicyError};
 pub use bounds::{CONTRACT_VERSION, SPAN_MAX_MS, UNKNOWN};
+pub use grace::Grace;
 pub use info::Info;
+pub use presence::Presence;
+pub use settle::Settle;
 pub use slot::Slot;
 pub use slot_name::{NoSlot, SlotName};
+pub use target::Target;

@@ -1,9 +1,8 @@
 //! The `presence` slot: whether a call in flight is given up when its target has left or is in doubt.
 
 use super::bounds::{check_call, check_count, check_span};
-use super::slot::{Slot, bind};
-use super::slot_name::SlotName;
-use super::{Call, Moment};
+use super::slot::bind;
+use super::{Call, Moment, Slot, SlotName};
 use serde::{Deserialize, Serialize};
 
 pub use super::bindings::presence::exports::pointwork::policy::presence::{Doubt, Verdict};

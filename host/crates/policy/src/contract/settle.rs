@@ -1,9 +1,8 @@
 //! The `settle` slot: which of two sockets holds a device's session.
 
-use super::Moment;
 use super::bounds::{check_count, check_span};
-use super::slot::{Slot, bind};
-use super::slot_name::SlotName;
+use super::slot::bind;
+use super::{Moment, Slot, SlotName};
 use serde::{Deserialize, Serialize};
 
 pub use super::bindings::settle::exports::pointwork::policy::settle::{

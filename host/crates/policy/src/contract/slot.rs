@@ -1,8 +1,6 @@
 //! The trait of a slot: its question, its verdict, and how a guest is called.
 
-use super::info::Info;
-use super::slot_name::SlotName;
-use super::{Moment, PolicyError};
+use super::{Info, Moment, PolicyError, SlotName};
 use crate::sandbox::Sandbox;
 use std::fmt;
 use wasmtime::Store;

@@ -1,9 +1,8 @@
 //! The `target` slot: which of the daemons that registered a method gets the call.
 
 use super::bounds::{check_call, check_count};
-use super::slot::{Slot, bind};
-use super::slot_name::SlotName;
-use super::{Call, Moment};
+use super::slot::bind;
+use super::{Call, Moment, Slot, SlotName};
 use serde::{Deserialize, Serialize};
 
 pub use super::bindings::target::exports::pointwork::policy::target::{Candidate, Choice, Traits};

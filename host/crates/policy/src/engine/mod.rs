@@ -8,7 +8,6 @@ use crate::sandbox::{Sandbox, wasi};
 use background::Background;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use ticker::Ticker;
 use wasmtime::Config;
 use wasmtime::component::Linker;
 
@@ -27,8 +26,6 @@ struct Shared {
     linker: Linker<Sandbox>,
     background: Background,
     decisions: AtomicU64,
-    /// Advances the deadlines for as long as the engine lives.
-    _ticker: Ticker,
 }
 
 impl Engine {
@@ -40,12 +37,8 @@ impl Engine {
         let engine = wasmtime::Engine::new(&settings())?;
         let mut linker = Linker::new(&engine);
         wasi::link(&mut linker)?;
-        let shared = Shared {
-            linker,
-            background: Background::start()?,
-            decisions: AtomicU64::new(0),
-            _ticker: Ticker::start(&engine)?,
-        };
+        ticker::start(&engine)?;
+        let shared = Shared { linker, background: Background::start()?, decisions: AtomicU64::new(0) };
         Ok(Self { shared: Arc::new(shared) })
     }
 

@@ -1,10 +1,7 @@
 //! A question and its verdict, of any slot.
 
-use crate::contract::grace::{self, Grace};
-use crate::contract::presence::{self, Presence};
-use crate::contract::settle::{self, Settle};
-use crate::contract::target::{self, Target};
-use crate::contract::{Slot, SlotName};
+use crate::contract::{Grace, Presence, Settle, Slot, SlotName, Target};
+use crate::contract::{grace, presence, settle, target};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;

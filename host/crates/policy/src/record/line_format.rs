@@ -9,11 +9,7 @@
 
 use super::decision_record::{Decider, DecisionRecord, RECORD_VERSION};
 use super::exchange::{Exchange, Recorded};
-use crate::contract::SlotName;
-use crate::contract::grace::Grace;
-use crate::contract::presence::Presence;
-use crate::contract::settle::Settle;
-use crate::contract::target::Target;
+use crate::contract::{Grace, Presence, Settle, SlotName, Target};
 use crate::guest::{Digest, FailureKind};
 use crate::text::bounded;
 use serde::de::Deserializer;

@@ -54,7 +54,7 @@ mod tests {
     use super::is_allowed;
 
     #[test]
-    fn only_what_std_pulls_in() {
+    fn allows_only_the_imports_of_the_standard_library() {
         assert!(is_allowed("wasi:io/streams@0.2.6"));
         assert!(is_allowed("pointwork:policy/types@0.1.0"));
         for forbidden in [
