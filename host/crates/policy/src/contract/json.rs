@@ -38,112 +38,30 @@ macro_rules! json_form {
 }
 
 json_form! {
-    struct Moment = "Moment" {
-        now_ms: u64,
-        #[serde(with = "hex")]
-        seed: u64,
-        #[serde(with = "hex")]
-        key: u64,
-    }
-
-    struct Call = "Call" {
-        method: String,
-        params_bytes: u32,
-        waited_ms: u32,
-        left_ms: u32,
-        attempt: u32,
-    }
-
+    struct Moment = "Moment" { now_ms: u64, #[serde(with = "hex")] seed: u64, #[serde(with = "hex")] key: u64 }
+    struct Call = "Call" { method: String, params_bytes: u32, waited_ms: u32, left_ms: u32, attempt: u32 }
     enum Departure = "Departure" {
-        NeverSeen,
-        Closed,
-        Unregistered,
-        TransportLost,
-        ReplicaLost,
-        ReplicaSilent,
-        Drained,
-        Evicted,
+        NeverSeen, Closed, Unregistered, TransportLost, ReplicaLost, ReplicaSilent, Drained, Evicted,
     }
-
     struct Candidate = "Candidate" {
-        replica: u32,
-        registered_ms: u32,
-        idle_ms: u32,
-        in_flight: u32,
-        answer_us: u32,
-        unanswered: u32,
+        replica: u32, registered_ms: u32, idle_ms: u32, in_flight: u32, answer_us: u32, unanswered: u32,
         traits: Traits,
     }
-
-    enum Choice = "Choice" {
-        Pick(u32),
-        Reject,
-    }
-
+    enum Choice = "Choice" { Pick(u32), Reject }
     struct Absence = "Absence" {
-        cause: Departure,
-        gone_ms: u32,
-        departures: u32,
-        returns_ms: Vec<u32>,
-        waiting: u32,
-        replica_age_ms: u32,
+        cause: Departure, gone_ms: u32, departures: u32, returns_ms: Vec<u32>, waiting: u32, replica_age_ms: u32,
     }
-
     struct Doubt = "Doubt" {
-        cause: Departure,
-        since_ms: u32,
-        sent_ms: u32,
-        resumable: bool,
-        returned: bool,
-        departures: u32,
+        cause: Departure, since_ms: u32, sent_ms: u32, resumable: bool, returned: bool, departures: u32,
         returns_ms: Vec<u32>,
     }
-
-    enum presence::Verdict = "presence::Verdict" {
-        Abort,
-        Hold(u32),
-    }
-
-    enum Liveness = "Liveness" {
-        Alive,
-        Doubtful,
-        Gone,
-    }
-
-    enum Happening = "Happening" {
-        Accepted,
-        Refused,
-        Evicted,
-        Lost,
-        Closed,
-        Refreshed,
-    }
-
-    struct Incumbent = "Incumbent" {
-        liveness: Liveness,
-        age_ms: u32,
-        idle_ms: u32,
-        heartbeat_ms: u32,
-        local: bool,
-    }
-
-    struct Newcomer = "Newcomer" {
-        paired: bool,
-        same_fingerprint: bool,
-        same_address: bool,
-        polling: bool,
-    }
-
-    struct Event = "Event" {
-        ago_ms: u32,
-        what: Happening,
-    }
-
-    enum settle::Verdict = "settle::Verdict" {
-        Accept,
-        Refuse(u32),
-        Beside(u32),
-    }
+    enum presence::Verdict = "presence::Verdict" { Abort, Hold(u32) }
+    enum Liveness = "Liveness" { Alive, Doubtful, Gone }
+    enum Happening = "Happening" { Accepted, Refused, Evicted, Lost, Closed, Refreshed }
+    struct Incumbent = "Incumbent" { liveness: Liveness, age_ms: u32, idle_ms: u32, heartbeat_ms: u32, local: bool }
+    struct Newcomer = "Newcomer" { paired: bool, same_fingerprint: bool, same_address: bool, polling: bool }
+    struct Event = "Event" { ago_ms: u32, what: Happening }
+    enum settle::Verdict = "settle::Verdict" { Accept, Refuse(u32), Beside(u32) }
 }
 
 const TRAITS: [(&str, Traits); 6] = [

@@ -1,7 +1,6 @@
 //! Sets up the wasm engine of the process: compiler settings, the clock of deadlines, and what guests may link to.
 
 mod background;
-mod error;
 mod ticker;
 
 use crate::sandbox::{Sandbox, wasi};
@@ -11,18 +10,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use wasmtime::Config;
 use wasmtime::component::Linker;
 
-pub use error::EngineError;
-
 /// Native stack of a guest; a worker thread of an async runtime has 2 MiB in all.
 const STACK_BYTES: usize = 512 * 1024;
 
 /// The wasm engine: one per process. A clone is another handle to it; its threads end with the last one.
 #[derive(Clone)]
 pub struct Engine {
-    shared: Arc<Shared>,
+    inner: Arc<EngineInner>,
 }
 
-struct Shared {
+struct EngineInner {
     linker: Linker<Sandbox>,
     background: Background,
     decisions: AtomicU64,
@@ -38,26 +35,43 @@ impl Engine {
         let mut linker = Linker::new(&engine);
         wasi::link(&mut linker)?;
         ticker::start(&engine)?;
-        let shared = Shared { linker, background: Background::start()?, decisions: AtomicU64::new(0) };
-        Ok(Self { shared: Arc::new(shared) })
+        let inner = EngineInner { linker, background: Background::start()?, decisions: AtomicU64::new(0) };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     pub(crate) fn wasmtime(&self) -> &wasmtime::Engine {
-        self.shared.linker.engine()
+        self.inner.linker.engine()
     }
 
     pub(crate) fn linker(&self) -> &Linker<Sandbox> {
-        &self.shared.linker
+        &self.inner.linker
     }
 
     /// The id of one more decision, of any slot.
     pub(crate) fn next_decision(&self) -> u64 {
-        self.shared.decisions.fetch_add(1, Ordering::Relaxed) + 1
+        self.inner.decisions.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Runs work in the background that must not delay a decision, or drops it if too much of it waits already.
     pub(crate) fn run_later(&self, job: impl FnOnce() + Send + 'static) {
-        self.shared.background.run(job);
+        self.inner.background.run(job);
+    }
+}
+
+/// Why the engine does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// wasmtime refused the settings on this machine, or an interface could not be linked.
+    #[error("the wasm engine cannot start: {0}")]
+    Wasmtime(String),
+    /// One of the engine's threads could not be started.
+    #[error("a thread of the wasm engine cannot start: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+impl From<wasmtime::Error> for EngineError {
+    fn from(error: wasmtime::Error) -> Self {
+        Self::Wasmtime(format!("{error:#}"))
     }
 }
 

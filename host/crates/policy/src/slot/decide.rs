@@ -4,7 +4,7 @@ use super::arms::{Arm, ArmAnswer};
 use super::breaker::Trip;
 use super::decision::{By, Decision, Shadow};
 use super::history::Quarantined;
-use super::policy::{Active, Policy};
+use super::policy::{ActiveGeneration, Policy};
 use crate::contract::Slot;
 use crate::guest::{Digest, Failure, FailureKind, GuestAnswer};
 use std::sync::Arc;
@@ -97,7 +97,7 @@ impl<S: Slot> Policy<S> {
         Shadow { verdict, id, digest, cost }
     }
 
-    fn handle_failure(&self, active: &Arc<Active<S>>, failure: Failure, now_ms: u64, id: u64) -> FailureKind {
+    fn handle_failure(&self, active: &Arc<ActiveGeneration<S>>, failure: Failure, now_ms: u64, id: u64) -> FailureKind {
         let kind = failure.kind;
         self.counters.count_failure(kind);
         active.generation.log().log_failure(&failure, now_ms, id);
@@ -109,7 +109,7 @@ impl<S: Slot> Policy<S> {
     }
 
     /// Gives a generation up. If several decisions fail at the same time, only the first does.
-    fn trip(&self, active: &Arc<Active<S>>, failure: &Failure, now_ms: u64) {
+    fn trip(&self, active: &Arc<ActiveGeneration<S>>, failure: &Failure, now_ms: u64) {
         let generation = &active.generation;
         let why = self.breaker.trip_reason(failure);
         let mut history = self.history.lock();

@@ -37,7 +37,7 @@ pub struct Quarantined {
 }
 
 /// A generation that served before.
-pub(super) struct Kept<S: Slot> {
+pub(super) struct KeptGeneration<S: Slot> {
     pub(super) generation: Arc<Generation<S>>,
     /// Its number when it served.
     pub(super) number: u64,
@@ -56,7 +56,7 @@ pub(super) struct History<S: Slot> {
     pub(super) is_taken_away: bool,
     pub(super) trips: u64,
     /// Newest first; never what serves.
-    pub(super) kept: Vec<Kept<S>>,
+    pub(super) kept: Vec<KeptGeneration<S>>,
     /// Oldest first.
     pub(super) quarantined: Vec<Quarantined>,
     /// Oldest first.
@@ -86,7 +86,7 @@ impl<S: Slot> History<S> {
     }
 
     /// Keeps a generation that served until now, in place of an earlier one of the same digest.
-    pub(super) fn keep(&mut self, kept: Kept<S>) {
+    pub(super) fn keep(&mut self, kept: KeptGeneration<S>) {
         self.forget(&kept.generation.digest());
         kept.generation.put_aside();
         self.kept.insert(0, kept);
@@ -108,7 +108,7 @@ impl<S: Slot> History<S> {
 
     /// Removes the last good generation from those kept.
     pub(super) fn take_last_good(&mut self) -> Option<Arc<Generation<S>>> {
-        let good = |kept: &Kept<S>| !kept.tripped && self.quarantine_of(&kept.generation.digest()).is_none();
+        let good = |kept: &KeptGeneration<S>| !kept.tripped && self.quarantine_of(&kept.generation.digest()).is_none();
         let index = self.kept.iter().position(good)?;
         Some(self.kept.remove(index).generation)
     }

@@ -2,7 +2,7 @@
 
 use super::arms::ArmError;
 use super::history::Standing;
-use super::policy::{Active, Policy};
+use super::policy::{ActiveGeneration, Policy};
 use super::status::LoadFailure;
 use crate::contract::{Info, Slot};
 use crate::guest::{Digest, Generation, LoadError, check_bytes, check_for};
@@ -151,7 +151,8 @@ impl<S: Slot> Policy<S> {
             return Err(LoadError::Unreadable("what was loaded last was taken away meanwhile".to_owned()));
         }
         // A last good policy is only for a slot that no policy serves: another load meanwhile was intended.
-        let stays = |active: &&Arc<Active<S>>| standing == Standing::LastGood || active.generation.digest() == digest;
+        let stays =
+            |active: &&Arc<ActiveGeneration<S>>| standing == Standing::LastGood || active.generation.digest() == digest;
         if let Some(active) = self.active.load().as_ref().filter(stays) {
             if active.generation.digest() == digest {
                 history.set_standing(standing);

@@ -3,7 +3,7 @@
 use super::arms::Arms;
 use super::breaker::{Breaker, FailureMoments, TripHook};
 use super::counters::Counters;
-use super::history::{History, Kept, Standing};
+use super::history::{History, KeptGeneration, Standing};
 use super::status::{KeptStatus, LoadFailure, SlotStatus, unix_ms};
 use crate::contract::Slot;
 use crate::engine::Engine;
@@ -20,7 +20,7 @@ pub struct Policy<S: Slot> {
     pub(super) limits: SlotLimits,
     pub(super) breaker: Breaker,
     pub(super) hook: Option<TripHook>,
-    pub(super) active: ArcSwapOption<Active<S>>,
+    pub(super) active: ArcSwapOption<ActiveGeneration<S>>,
     pub(super) arms: Arms<S>,
     pub(super) counters: Counters,
     /// Has a clone in each generation that is not dropped yet.
@@ -33,7 +33,7 @@ pub struct Policy<S: Slot> {
 }
 
 /// The generation that serves.
-pub(super) struct Active<S: Slot> {
+pub(super) struct ActiveGeneration<S: Slot> {
     pub(super) number: u64,
     pub(super) generation: Arc<Generation<S>>,
     pub(super) failures: FailureMoments,
@@ -103,7 +103,7 @@ impl<S: Slot> Policy<S> {
         history: &mut History<S>,
         next: Option<Arc<Generation<S>>>,
         standing: Standing,
-    ) -> Option<Kept<S>> {
+    ) -> Option<KeptGeneration<S>> {
         let before = self.active.load_full();
         let since_ms = history.since_ms;
         history.set_standing(standing);
@@ -114,9 +114,10 @@ impl<S: Slot> Policy<S> {
         history.number += 1;
         history.since_ms = unix_ms();
         let number = history.number;
-        let activated = |generation| Arc::new(Active { number, generation, failures: FailureMoments::default() });
+        let activated =
+            |generation| Arc::new(ActiveGeneration { number, generation, failures: FailureMoments::default() });
         self.active.store(next.map(activated));
-        before.map(|before| Kept {
+        before.map(|before| KeptGeneration {
             generation: Arc::clone(&before.generation),
             number: before.number,
             since_ms,
@@ -126,7 +127,7 @@ impl<S: Slot> Policy<S> {
 }
 
 impl KeptStatus {
-    fn of<S: Slot>(kept: &Kept<S>) -> Self {
+    fn of<S: Slot>(kept: &KeptGeneration<S>) -> Self {
         Self {
             generation: kept.number,
             digest: kept.generation.digest(),
