@@ -1,9 +1,10 @@
 //! Runs policies: wasm components that answer the host's routing questions and can be swapped while the host serves.
 //!
-//! Create one [`Engine`]. Each slot has a [`Policy`], which [`Policy::decide`] asks and [`Policy::load`] changes. Every decision
-//! is answered whatever a guest does, by the native rule if necessary. If a generation fails too often, the last good one
-//! replaces it ([`Breaker`]). Arms answer beside what serves ([`Policy::decide_by`], [`Policy::ask_arm`]). A guest runs in a
-//! sandbox without files, network, clock or randomness, with a deadline and a memory limit in every call.
+//! Create one [`Engine`]. Each slot has a [`Policy`], which [`Policy::decide`] asks and [`Policy::load`] changes. Every
+//! decision is answered whatever a guest does, by the native rule if necessary. If a generation fails too often, the
+//! last good one replaces it ([`Breaker`]). Arms answer beside what serves ([`Policy::decide_by`],
+//! [`Policy::ask_arm`]). A guest runs in a sandbox without files, network, clock or randomness, with a deadline and a
+//! memory limit in every call.
 
 pub mod contract;
 mod engine;

@@ -1,8 +1,8 @@
 //! Reads and writes the contract's types as JSON: names as in `wit/policy.wit`, flags as a list of names, 64 bits as
 //! hexadecimal text.
 //!
-//! `bindgen!` cannot be given these names, so each generated type is described here a second time. A field that is added to
-//! the contract does not compile until it is described.
+//! `bindgen!` cannot be given these names, so each generated type is described here a second time. A field that is
+//! added to the contract does not compile until it is described.
 
 use crate::contract::grace::Absence;
 use crate::contract::presence::{self, Doubt};

@@ -1,4 +1,4 @@
-//! Hashes a user or a device into the 64-bit `key` of a decision's moment, so that a policy can select a fixed share of them.
+//! Hashes a user or device id into the `key` of a moment, so that a policy can select a fixed share of them.
 
 use sha2::{Digest as _, Sha256};
 

@@ -45,8 +45,8 @@ pub trait Slot: Send + Sync + Sized + 'static {
     ) -> wasmtime::Result<Result<Self::Verdict, PolicyError>>;
 }
 
-/// Implements the part of [`Slot`] that differs between slots in the generated types and the final call only. The module
-/// must name `Question`, a struct with the moment `at`, and the verdict's type.
+/// Implements the part of [`Slot`] that differs between slots in the generated types and the final call only. The
+/// module must name `Question`, a struct with the moment `at`, and the verdict's type.
 macro_rules! bind {
     ($world:ident, $linked:ident, $guest:ident, |$instance:ident, $store:ident, $question:ident| $ask:expr) => {
         type Linked = $crate::contract::bindings::$world::$linked<$crate::sandbox::Sandbox>;

@@ -8,8 +8,8 @@ type Job = Box<dyn FnOnce() + Send>;
 /// How many jobs may wait. More are dropped: no job is necessary.
 const JOBS_MAX: usize = 64;
 
-/// The thread ends once this is dropped and the waiting jobs are done. It is not joined, because a job itself may drop the
-/// last engine handle.
+/// The thread ends once this is dropped and the waiting jobs are done. It is not joined, because a job itself may drop
+/// the last engine handle.
 pub(super) struct Background {
     jobs: SyncSender<Job>,
 }

@@ -16,8 +16,8 @@ impl Digest {
         Self(Sha256::digest(wasm).into())
     }
 
-    /// The digest that identifies a generation. Another configuration makes another generation, and so does another version
-    /// of the contract.
+    /// The digest that identifies a generation. Another configuration makes another generation, and so does another
+    /// version of the contract.
     pub fn of_generation(wasm: &[u8], config_json: &str) -> Self {
         let wasm_bytes = wasm.len() as u64;
         let hash = Sha256::new()

@@ -28,8 +28,8 @@ pub(crate) struct Generation<S: Slot> {
 }
 
 impl<S: Slot> Generation<S> {
-    /// Links and describes a policy, and makes and configures the first instances. `live` has a clone in each generation
-    /// that is not dropped yet.
+    /// Links and describes a policy, and makes and configures the first instances. `live` has a clone in each
+    /// generation that is not dropped yet.
     ///
     /// # Errors
     /// `link`, `bad-info`, `configure-refused` and `configure-failed`.
@@ -76,8 +76,8 @@ impl<S: Slot> Generation<S> {
         Ok(())
     }
 
-    /// Makes instances in the background, for a generation that serves again or has too few. Meanwhile a decision makes its
-    /// own instance if there is none.
+    /// Makes instances in the background, for a generation that serves again or has too few. Meanwhile a decision makes
+    /// its own instance if there is none.
     pub(crate) fn warm_later(self: &Arc<Self>) {
         if self.is_warming.swap(true, Ordering::Relaxed) {
             return;
@@ -96,7 +96,7 @@ impl<S: Slot> Generation<S> {
         self.prototype.engine.run_later(move || drop(surplus));
     }
 
-    /// Asks a warm instance for a verdict, or a new one if none is idle. `decision` is the id of the decision, for the log.
+    /// Asks a warm instance for a verdict, or a new one if none is idle. `decision` is its id, for the log.
     pub(crate) fn ask(self: &Arc<Self>, question: &S::Question, decision: u64) -> GuestAnswer<S::Verdict> {
         let deadline_ms = self.prototype.limits.deadline_ms;
         let warm = self.idle.lock().pop();

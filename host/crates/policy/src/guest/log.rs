@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 /// How many printed lines a generation may log in one second.
 const LINES_PER_SECOND: u32 = 100;
 
-/// How many failed decisions of a generation are logged in one second; all are counted. A policy that always fails fails
-/// the same way each time.
+/// How many failed decisions of a generation are logged in one second; all are counted. A policy that always fails
+/// fails the same way each time.
 const FAILURES_PER_SECOND: u32 = 1;
 
 /// The log of one generation.
@@ -27,8 +27,8 @@ impl GuestLog {
         Self { slot, digest, printed: Mutex::default(), failed: Mutex::default() }
     }
 
-    /// Logs what a call printed and empties it: stdout at level info, stderr at warn. `now_ms` is the call's moment, and
-    /// `decision` the id of the decision, if it was one.
+    /// Logs what a call printed and empties it: stdout at level info, stderr at warn. `now_ms` is the call's moment,
+    /// and `decision` the id of the decision, if it was one.
     pub(super) fn log_output(&self, captured: &mut Captured, now_ms: u64, decision: Option<u64>) {
         let (slot, digest) = (self.slot.as_str(), self.digest.as_str());
         for line in captured.lines(Stream::Stdout).filter(|_| self.admits_output(now_ms)) {

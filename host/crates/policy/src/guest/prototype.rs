@@ -25,7 +25,7 @@ pub(super) struct Prototype<S: Slot> {
 }
 
 impl<S: Slot> Prototype<S> {
-    /// Resolves the imports and exports, whose types must fit exactly, and asks a throwaway instance for its description.
+    /// Links a component, whose types must fit exactly, and asks a throwaway instance for its description.
     ///
     /// # Errors
     /// `link`, `configure-failed` and `bad-info`.

@@ -4,8 +4,8 @@ use super::decision_record::DecisionRecord;
 use super::line_format::LineError;
 use std::io::{self, BufRead, Read};
 
-/// The longest line that is read, in bytes: twice the longest record, with a method of 4,096 bytes, each written as six, and
-/// 32 candidates.
+/// The longest line that is read, in bytes: twice the longest record, with a method of 4,096 bytes, each written as
+/// six, and 32 candidates.
 pub const LINE_MAX_BYTES: usize = 64 * 1024;
 
 /// A line that cannot be read.

@@ -5,8 +5,8 @@ use wasmtime::ResourceLimiter;
 /// Limits of one slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlotLimits {
-    /// A guest that still runs after so many milliseconds, and at most one more, is stopped. If the system hardly gave it a
-    /// processor in that time, it may run first.
+    /// A guest that still runs after so many milliseconds, and at most one more, is stopped. If the system hardly gave
+    /// it a processor in that time, it may run first.
     pub deadline_ms: u64,
     /// Linear memory of one instance, in MiB.
     pub memory_mib: u32,

@@ -1,4 +1,4 @@
-//! The sandbox of a guest: limits its time and memory, captures what it prints, and offers the host functions it may call.
+//! The sandbox of a guest: limits its time and memory, captures its output, and offers it host functions.
 
 mod bindings;
 mod limits;

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 /// How many streams, pollables and the like a guest may hold: each costs the host a table entry.
 const HANDLES_MAX: u32 = 1024;
 
-/// A guest that noticed fewer ticks has hardly run, however late it is, because the system gave its thread no processor. On
-/// a busy machine that happens to any policy, so its decision is not given up.
+/// A guest that noticed fewer ticks has hardly run, however late it is, because the system gave its thread no
+/// processor. On a busy machine that happens to any policy, so its decision is not given up.
 const TICKS_MIN: u32 = 3;
 
 /// Everything outside its own memory that a guest can see or change.
@@ -46,7 +46,7 @@ impl Sandbox {
         self.random = seed;
     }
 
-    /// Whether the guest may go on, asked when it notices that a millisecond has begun. The deadline counts from the first.
+    /// Whether the guest may go on when it notices a new millisecond. The deadline counts from the first one.
     pub(crate) fn may_go_on(&mut self, now: Instant) -> bool {
         self.ticks += 1;
         if self.ticks == 1 {

@@ -1,18 +1,17 @@
-//! The sandbox's host functions: the part of WASI 0.2 that the Rust standard library imports whether it is used or not.
+//! Implements the host functions of the sandbox: the part of WASI 0.2 that the Rust standard library always imports.
 //!
-//! Nothing here ever waits. A guest is called on an async worker thread, where blocking (as wasmtime-wasi's synchronous
-//! streams do) would panic the host's task: so output goes to memory, input is closed, and time stands still.
+//! Nothing here waits, because a guest is called on an async worker thread: blocking there, as wasmtime-wasi's
+//! synchronous streams do, would panic the host's task. Output goes to memory, input is closed, and time stands still.
 
 mod cli;
 mod clocks;
 mod io;
 mod random;
 
-use crate::sandbox::Sandbox;
-use crate::sandbox::bindings;
+use crate::sandbox::{Sandbox, bindings};
 use wasmtime::component::{HasSelf, Linker};
 
-/// What a policy may import, without versions; `types` has no functions. `wit/sandbox.wit` has the functions.
+/// The interfaces that a policy may import, without versions; `types` has no functions. `wit/sandbox.wit` has the rest.
 const ALLOWED: [&str; 19] = [
     "pointwork:policy/types",
     "wasi:io/error",
@@ -44,7 +43,7 @@ pub(crate) fn is_allowed(import: &str) -> bool {
     ALLOWED.contains(&interface) && (!is_wasi || version.starts_with("0.2."))
 }
 
-/// Adds all of it to a linker.
+/// Adds the host functions to a linker.
 pub(crate) fn link(linker: &mut Linker<Sandbox>) -> wasmtime::Result<()> {
     bindings::Sandbox::add_to_linker::<_, HasSelf<Sandbox>>(linker, |sandbox| sandbox)
 }

@@ -63,7 +63,7 @@ impl FailureMoments {
         failure.is_counted && self.add_moment(now_ms, breaker)
     }
 
-    /// Questions of different threads come in any order, and a clock that was set back does not keep old failures for ever.
+    /// Questions of different threads come in any order. A clock that is set back keeps no old failures.
     fn add_moment(&self, now_ms: u64, breaker: &Breaker) -> bool {
         let mut moments = self.0.lock();
         moments.retain(|moment| now_ms.abs_diff(*moment) < breaker.window_ms);

@@ -19,7 +19,7 @@ struct SlotAnswer<V> {
 }
 
 impl<S: Slot> Policy<S> {
-    /// Decides by the policy, if one is loaded and answers within its deadline and the contract's bounds, else by `native`.
+    /// Decides by the policy if one is loaded and keeps its deadline and the contract's bounds, else by `native`.
     ///
     /// Synchronous, for any thread including async workers: it never waits longer than the deadline (twice that when an
     /// instance has to be made first), and no guest can make it panic.
@@ -27,8 +27,8 @@ impl<S: Slot> Policy<S> {
         self.decide_by(None, question, native)
     }
 
-    /// As [`Policy::decide`], by an arm. Without that arm, what serves decides. If the arm fails, the native rule answers; the
-    /// failure counts neither among the slot's failures nor for its breaker.
+    /// As [`Policy::decide`], by an arm. Without that arm, what serves decides. If the arm fails, the native rule
+    /// answers; the failure counts neither among the slot's failures nor for its breaker.
     pub fn decide_by(
         &self,
         arm: Option<&str>,
@@ -61,7 +61,8 @@ impl<S: Slot> Policy<S> {
         Decision { verdict: native(), by: By::Native { reason: None }, id, digest: None, cost: Duration::ZERO }
     }
 
-    /// Asks an arm what it would decide; `None` without that arm. It counts as the arm's call, not among the slot's decisions.
+    /// Asks an arm what it would decide; `None` without that arm. It counts as the arm's call, not among the slot's
+    /// decisions.
     pub fn ask_arm(&self, arm: &str, question: &S::Question) -> Option<Shadow<S::Verdict>> {
         let arm = self.arms.get(arm)?;
         Some(self.ask(&arm, question, self.engine.next_decision()))

@@ -48,9 +48,9 @@ impl LoadReport {
 }
 
 impl<S: Slot> Policy<S> {
-    /// Loads a policy: checks it in every way, warms it, and switches to it last. Takes as long as a compilation, so call it
-    /// outside async workers. What served goes on serving meanwhile, and also if the load fails. The same bytes may be loaded
-    /// again.
+    /// Loads a policy: checks it in every way, warms it, and switches to it last. Takes as long as a compilation, so
+    /// call it outside async workers. What served goes on serving meanwhile, and also if the load fails. The same bytes
+    /// may be loaded again.
     ///
     /// # Errors
     /// See [`LoadError`]; [`Policy::status`] reports it too.
@@ -58,9 +58,9 @@ impl<S: Slot> Policy<S> {
         self.load_as(wasm, config_json, Standing::Newest)
     }
 
-    /// As [`Policy::load`], also for a good policy that was kept elsewhere and is not the newest; then the error of the last
-    /// load stays. A last good one replaces neither another policy nor one that [`Policy::unload`] took away. An undone one
-    /// does, and what served is not kept.
+    /// As [`Policy::load`], also for a good policy that was kept elsewhere and is not the newest; then the error of the
+    /// last load stays. A last good one replaces neither another policy nor one that [`Policy::unload`] took away. An
+    /// undone one does, and what served is not kept.
     ///
     /// # Errors
     /// As for [`Policy::load`].
@@ -77,8 +77,8 @@ impl<S: Slot> Policy<S> {
         loaded
     }
 
-    /// Does everything of a load but the switch; several policies may be prepared at once. [`Policy::status`] does not report
-    /// an error.
+    /// Does everything of a load but the switch; several policies may be prepared at once. [`Policy::status`] does not
+    /// report an error.
     ///
     /// # Errors
     /// See [`LoadError`].
@@ -91,7 +91,8 @@ impl<S: Slot> Policy<S> {
         Ok(Prepared { generation })
     }
 
-    /// Switches the slot to a prepared policy. Decisions under way end in the one before, which is kept for [`Policy::undo`].
+    /// Switches the slot to a prepared policy. Decisions under way end in the one before, which is kept for
+    /// [`Policy::undo`].
     ///
     /// # Errors
     /// [`LoadError::Quarantined`] if it was quarantined since it was prepared.

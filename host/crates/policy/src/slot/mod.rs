@@ -1,4 +1,4 @@
-//! Serves one slot: with a policy that can be swapped at any time, with arms beside it, and with the native rule behind it.
+//! Serves one slot: a policy that can be swapped at any time, arms beside it, and the native rule behind it.
 
 mod arms;
 mod breaker;

@@ -21,8 +21,8 @@ pub enum UndoError {
 }
 
 impl<S: Slot> Policy<S> {
-    /// Goes back to the generation before, which serves at once; a second undo goes back further. The undone generation is
-    /// not kept, but can be loaded again.
+    /// Goes back to the generation before, which serves at once; a second undo goes back further. The undone generation
+    /// is not kept, but can be loaded again.
     ///
     /// # Errors
     /// If no good generation is kept; then nothing changes.
@@ -59,8 +59,8 @@ impl<S: Slot> Policy<S> {
         serves
     }
 
-    /// Allows this digest to be loaded again, and asks arms of it again. Returns whether it was quarantined or such an arm had
-    /// tripped.
+    /// Allows this digest to be loaded again, and asks arms of it again. Returns whether it was quarantined or such an
+    /// arm had tripped.
     pub fn retry(&self, digest: &Digest) -> bool {
         let lifted = self.history.lock().lift_quarantine(digest);
         let asked_again = self.arms.retry(digest);

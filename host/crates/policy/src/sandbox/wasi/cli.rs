@@ -1,4 +1,4 @@
-//! wasi:cli: no environment, no arguments, no terminal; exit is a trap.
+//! Implements wasi:cli: no environment, no arguments, no terminal; exit is a trap.
 
 use super::io::{STDERR, STDOUT};
 use crate::sandbox::Sandbox;

@@ -1,4 +1,4 @@
-//! wasi:clocks: both clocks stand at the moment of the decision, and a sleep is over at once.
+//! Implements wasi:clocks: both clocks stand at the moment of the decision, and a sleep ends at once.
 
 use crate::sandbox::Sandbox;
 use crate::sandbox::bindings::wasi::clocks::{monotonic_clock, wall_clock};

@@ -1,8 +1,7 @@
-//! wasi:io without waiting: a stream is only its number, output is captured, input is at its end, all is always ready.
+//! Implements wasi:io without waiting: output is captured, input is at its end, and everything is always ready.
 
-use crate::sandbox::Sandbox;
-use crate::sandbox::Stream;
 use crate::sandbox::bindings::wasi::io::{error, poll, streams};
+use crate::sandbox::{Sandbox, Stream};
 use streams::{InputStream, OutputStream, StreamError};
 use wasmtime::Result;
 use wasmtime::component::Resource;
@@ -20,7 +19,7 @@ impl Sandbox {
         Ok(())
     }
 
-    /// A pollable for something that is ready already, as everything is.
+    /// A pollable that is ready, as everything is.
     pub(super) fn ready(&mut self) -> Result<Resource<poll::Pollable>> {
         self.open_handle()?;
         Ok(Resource::new_own(0))
@@ -58,7 +57,7 @@ impl streams::HostOutputStream for Sandbox {
         self.ready()
     }
 
-    /// Zeroes say nothing in a log: they are only counted.
+    /// Zeroes are useless in a log, so they are only counted.
     fn write_zeroes(&mut self, _: Resource<OutputStream>, len: u64) -> Result<Result<(), StreamError>> {
         self.output.drop_bytes(len);
         Ok(Ok(()))
@@ -127,7 +126,7 @@ impl streams::HostInputStream for Sandbox {
 impl poll::Host for Sandbox {
     fn poll(&mut self, pollables: Vec<Resource<poll::Pollable>>) -> Result<Vec<u32>> {
         if pollables.is_empty() {
-            // The interface demands a trap here: it would wait for nothing, for ever.
+            // The interface requires a trap, because it would wait for ever.
             return Err(wasmtime::Error::msg("poll of an empty list"));
         }
         Ok((0..).take(pollables.len()).collect())
@@ -151,7 +150,7 @@ impl poll::HostPollable for Sandbox {
 
 impl error::Host for Sandbox {}
 
-/// No stream ever gives out an error of this kind; the interface has to be there.
+/// No stream returns an error of this kind, but the interface must exist.
 impl error::HostError for Sandbox {
     fn to_debug_string(&mut self, _: Resource<error::Error>) -> Result<String> {
         Ok("closed".into())

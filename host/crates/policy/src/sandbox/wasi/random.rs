@@ -1,14 +1,14 @@
-//! wasi:random: numbers that follow from the decision's seed alone.
+//! Implements wasi:random: numbers that follow from the decision's seed alone.
 
 use crate::sandbox::Sandbox;
 use crate::sandbox::bindings::wasi::random::{insecure, insecure_seed, random};
 use wasmtime::Result;
 
-/// What one request may fetch, in bytes.
+/// How many bytes one call may request.
 const BYTES_MAX: u64 = 4096;
 
-/// The seed of a guest's hash maps. A constant, not the decision's seed: the guest's library asks once per instance and
-/// keeps it, so the first decision of an instance would leave its mark on all later ones.
+/// The seed of a guest's hash maps. It is a constant, not the decision's seed, because the guest's library requests it
+/// once per instance: the first decision of an instance would influence all later ones.
 const HASH_SEED: (u64, u64) = (0x706f_696e_7477_6f72, 0x6b5f_686f_7374_2e31);
 
 impl Sandbox {
