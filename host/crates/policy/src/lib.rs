@@ -1,57 +1,29 @@
-//! The policy engine: wasm components that answer the host's routing questions, swapped while it serves.
+//! Runs policies: wasm components that answer the host's routing questions and can be swapped while the host serves.
 //!
-//! [`Engine`] is made once. Each slot has a [`Policy`], asked with [`Policy::decide`] and changed with [`Policy::load`];
-//! whatever a guest does, a decision is answered, by the native rule if need be, and a generation that fails too often is
-//! given up for the last good one ([`Breaker`]). Arms answer beside what serves ([`Policy::decide_by`], [`Policy::ask_arm`]). A guest runs in a sandbox without files,
-//! network, clock or randomness, with a deadline and a bound on its memory in every call.
+//! Create one [`Engine`]. Each slot has a [`Policy`], which [`Policy::decide`] asks and [`Policy::load`] changes. Every
+//! decision is answered whatever a guest does, by the native rule if necessary. If a generation fails too often, the
+//! last good one replaces it ([`Breaker`]). Arms answer beside what serves ([`Policy::decide_by`],
+//! [`Policy::ask_arm`]). A guest runs in a sandbox without files, network, clock or randomness, with a deadline and a
+//! memory limit in every call.
 
-mod arms;
-mod background;
-mod backtrace;
-mod bindings;
-mod breaker;
-mod component;
-mod configuration;
 pub mod contract;
-mod decision;
-mod digest;
 mod engine;
-mod error;
-mod generation;
-mod history;
-mod inspect;
-mod instance;
-mod key;
-mod limits;
-mod lock;
-mod module;
-mod output;
-mod policy;
+mod guest;
 pub mod record;
 mod sandbox;
 mod slot;
-mod status;
 mod text;
-mod ticker;
-mod wasi;
 
-pub use arms::{ARMS_MAX, ArmStatus};
-pub use breaker::{Breaker, Trip, TripHook};
-pub use component::WASM_MAX_BYTES;
-pub use configuration::PolicyJson;
-pub use decision::{By, Decision, Shadow};
-pub use digest::{Digest, NoDigest};
-pub use engine::Engine;
-pub use error::{ArmError, EngineError, FailureKind, LoadError, UndoError};
-pub use history::{KEPT_MAX, QUARANTINED_MAX, Quarantined, Standing};
-pub use inspect::{Inspection, inspect};
-pub use key::{device_key, user_key};
-pub use limits::SlotLimits;
-pub use module::{Answer, AskError, Asker, Module};
-pub use policy::{LoadReport, Policy, Prepared};
-pub use slot::grace::{self, Grace};
-pub use slot::presence::{self, Presence};
-pub use slot::settle::{self, Settle};
-pub use slot::target::{self, Target};
-pub use slot::{NoSlot, Slot, SlotName};
-pub use status::{DecisionFailure, KeptStatus, LoadFailure, SlotStatus};
+pub use contract::grace::{self, Grace};
+pub use contract::key::{device_key, user_key};
+pub use contract::presence::{self, Presence};
+pub use contract::settle::{self, Settle};
+pub use contract::target::{self, Target};
+pub use contract::{NoSlot, Slot, SlotName};
+pub use engine::{Engine, EngineError};
+pub use guest::{Answer, AskError, Asker, Digest, FailureKind, Inspection, LoadError, Module, NoDigest, PolicyJson};
+pub use guest::{WASM_MAX_BYTES, inspect};
+pub use sandbox::SlotLimits;
+pub use slot::{ARMS_MAX, ArmError, ArmStatus, Breaker, By, Decision, DecisionFailure, KEPT_MAX, KeptStatus};
+pub use slot::{LoadFailure, LoadReport, Policy, Prepared, QUARANTINED_MAX, Quarantined, Shadow, SlotStatus, Standing};
+pub use slot::{Trip, TripHook, UndoError};

@@ -1,6 +1,6 @@
-//! Text from a guest or a compiler, cut to a bound.
+//! Cuts texts from a guest or a compiler to a bound.
 
-/// At most `bytes_max` bytes of it and an ellipsis, cut between characters.
+/// The text, or its first `bytes_max` bytes, cut between characters, with an ellipsis.
 pub(crate) fn bounded(text: &str, bytes_max: usize) -> String {
     if text.len() <= bytes_max {
         return text.to_string();
@@ -14,7 +14,7 @@ mod tests {
     use super::bounded;
 
     #[test]
-    fn cut_between_characters() {
+    fn cuts_between_characters() {
         assert_eq!(bounded("grün", 5), "grün");
         assert_eq!(bounded("grün", 3), "gr…");
     }

@@ -1,4 +1,4 @@
-//! Arms: they decide beside what serves, and what goes wrong with one stays with it.
+//! Arms decide beside what serves, and a failure of an arm affects only that arm.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -13,10 +13,10 @@ use std::time::Duration;
 const NATIVE: Choice = Choice::Reject;
 
 fn policy(trips: &Arc<Mutex<Vec<Trip>>>) -> Policy<Target> {
-    let told = trips.clone();
+    let reported = trips.clone();
     let policy = Policy::new(&Engine::new().unwrap(), SlotLimits::default())
         .with_breaker(Breaker { failures_max: 3, window_ms: 1_000 })
-        .with_hook(Arc::new(move |trip| told.lock().unwrap().push(trip.clone())));
+        .with_hook(Arc::new(move |trip| reported.lock().unwrap().push(trip.clone())));
     policy.load(&Guest::picks(0).wasm(), "{}").unwrap();
     policy
 }
@@ -26,7 +26,7 @@ fn set(policy: &Policy<Target>, arm: &str, guest: &Guest) {
 }
 
 #[test]
-fn an_arm_decides_for_those_who_ask_it() {
+fn an_arm_decides_only_the_decisions_that_name_it() {
     let policy = policy(&Arc::default());
     let prepared = policy.prepare(&Guest::picks(1).wasm(), "{}").unwrap();
     let digest = prepared.digest();
@@ -48,7 +48,7 @@ fn an_arm_decides_for_those_who_ask_it() {
 }
 
 #[test]
-fn a_shadow_is_not_among_the_decisions() {
+fn does_not_count_a_shadow_among_the_decisions() {
     let policy = policy(&Arc::default());
     set(&policy, "shadow", &Guest::picks(1));
     let question = questions::target(3);
@@ -59,7 +59,7 @@ fn a_shadow_is_not_among_the_decisions() {
 }
 
 #[test]
-fn an_arm_that_fails_is_answered_for_and_trips_alone() {
+fn the_native_rule_answers_for_a_failing_arm_which_trips_alone() {
     let trips = Arc::default();
     let policy = policy(&trips);
     set(&policy, "bad", &Guest::target("unreachable"));
@@ -77,9 +77,12 @@ fn an_arm_that_fails_is_answered_for_and_trips_alone() {
     assert_eq!((status.calls, status.native), (5, 5));
     let arm = &status.arms[0];
     assert_eq!((arm.tripped, arm.calls, &arm.failures), (true, 5, &[("trap", 3), ("tripped", 2)].into()));
-    let told = trips.lock().unwrap().clone();
-    assert_eq!(told.len(), 1);
-    assert_eq!((told[0].arm.as_deref(), told[0].digest, told[0].serves), (Some("bad"), arm.digest, status.digest));
+    let reported = trips.lock().unwrap().clone();
+    assert_eq!(reported.len(), 1);
+    assert_eq!(
+        (reported[0].arm.as_deref(), reported[0].digest, reported[0].serves),
+        (Some("bad"), arm.digest, status.digest)
+    );
     assert_eq!(policy.ask_arm("bad", &question).unwrap().verdict, Err(FailureKind::Tripped));
     assert_eq!(policy.decide(&question, || NATIVE).verdict, Choice::Pick(0));
     assert!(policy.retry(&arm.digest));
@@ -87,7 +90,7 @@ fn an_arm_that_fails_is_answered_for_and_trips_alone() {
 }
 
 #[test]
-fn the_same_module_as_arm_and_in_the_slot_has_two_records() {
+fn counts_failures_of_a_module_separately_as_arm_and_in_the_slot() {
     let policy = policy(&Arc::default());
     let bad = Guest::target("unreachable");
     set(&policy, "arm", &bad);
@@ -102,7 +105,7 @@ fn the_same_module_as_arm_and_in_the_slot_has_two_records() {
 }
 
 #[test]
-fn arms_are_bounded() {
+fn bounds_the_number_of_arms() {
     let policy = policy(&Arc::default());
     let wasm = Guest::picks(1).wasm();
     for arm in 0..ARMS_MAX {

@@ -1,4 +1,4 @@
-//! A generation that fails too often is given up for the last good one; every decision is answered meanwhile.
+//! If a generation fails too often, the last good one replaces it, and every decision is answered meanwhile.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -13,13 +13,13 @@ use std::sync::{Arc, Mutex};
 
 const NATIVE: Choice = Choice::Pick(7);
 
-/// Traps when there is one candidate, else picks this index. Each index makes another module.
-fn moody(index: u32) -> Guest {
+/// Traps if there is one candidate, else picks this index. Each index makes another module.
+fn trapping(index: u32) -> Guest {
     let trap = "(if (i32.eq (local.get $count) (i32.const 1)) (then unreachable))";
     Guest::target(format!("{trap} {}", pick(&format!("i32.const {index}"))))
 }
 
-/// A question at this moment; a bad one makes the moody guests trap.
+/// A question at this moment; a bad one makes the trapping guests trap.
 fn question(now_ms: u64, is_bad: bool) -> Question {
     let mut question = questions::target(if is_bad { 1 } else { 5 });
     question.at.now_ms = now_ms;
@@ -35,15 +35,15 @@ impl Bench {
     /// Three failures within a second are too many.
     fn new() -> Self {
         let trips = Arc::<Mutex<Vec<Trip>>>::default();
-        let told = trips.clone();
+        let reported = trips.clone();
         let policy = Policy::new(&Engine::new().unwrap(), SlotLimits::default())
             .with_breaker(Breaker { failures_max: 3, window_ms: 1_000 })
-            .with_hook(Arc::new(move |trip| told.lock().unwrap().push(trip.clone())));
+            .with_hook(Arc::new(move |trip| reported.lock().unwrap().push(trip.clone())));
         Self { policy, trips }
     }
 
     fn load(&self, index: u32) -> Digest {
-        self.policy.load(&moody(index).wasm(), "{}").unwrap().digest
+        self.policy.load(&trapping(index).wasm(), "{}").unwrap().digest
     }
 
     fn bad(&self, now_ms: u64) {
@@ -56,7 +56,7 @@ impl Bench {
         (0..3).for_each(|now_ms| self.bad(now_ms));
     }
 
-    /// What a good question is answered; `None`: by the native rule.
+    /// The answer to a good question; `None` if the native rule gives it.
     fn answers(&self) -> Option<u32> {
         match self.policy.decide(&question(0, false), || NATIVE) {
             decision if decision.by == (By::Native { reason: None }) => None,
@@ -73,7 +73,7 @@ impl Bench {
 }
 
 #[test]
-fn failures_over_a_longer_time_than_the_window_are_borne() {
+fn tolerates_failures_that_are_spread_over_more_than_the_window() {
     let bench = Bench::new();
     bench.load(0);
     for step in 0..100 {
@@ -85,7 +85,7 @@ fn failures_over_a_longer_time_than_the_window_are_borne() {
 }
 
 #[test]
-fn the_one_too_many_is_answered_and_the_last_good_generation_is_back() {
+fn answers_the_last_tolerated_failure_and_returns_to_the_last_good_generation() {
     let bench = Bench::new();
     let good = bench.load(0);
     let bad = bench.load(1);
@@ -99,16 +99,16 @@ fn the_one_too_many_is_answered_and_the_last_good_generation_is_back() {
     assert_eq!((quarantined.digest, quarantined.at), (bad, 2));
     assert!(quarantined.why.contains("3 times within 1000 ms") && quarantined.why.contains("trap"), "{quarantined:?}");
     assert_eq!(status.kept.iter().map(|kept| (kept.digest, kept.tripped)).collect::<Vec<_>>(), [(bad, true)]);
-    let told = bench.trips.lock().unwrap().clone();
-    assert_eq!(told.len(), 1);
+    let reported = bench.trips.lock().unwrap().clone();
+    assert_eq!(reported.len(), 1);
     assert_eq!(
-        (told[0].digest, told[0].kind, told[0].serves, &told[0].arm),
+        (reported[0].digest, reported[0].kind, reported[0].serves, &reported[0].arm),
         (bad, FailureKind::Trap, Some(good), &None)
     );
 }
 
 #[test]
-fn a_trip_goes_to_none_but_those_that_may_be_kept() {
+fn a_trip_goes_back_only_to_generations_that_may_be_kept() {
     let bench = Bench::new();
     let [first, undone, _] = [0, 1, 2].map(|index| bench.load(index));
     bench.policy.keep_only(&[first]);
@@ -122,7 +122,7 @@ fn a_trip_goes_to_none_but_those_that_may_be_kept() {
 }
 
 #[test]
-fn without_a_good_one_the_native_rule_serves() {
+fn the_native_rule_serves_if_no_good_generation_is_kept() {
     let bench = Bench::new();
     bench.load(0);
     bench.trip();
@@ -133,17 +133,17 @@ fn without_a_good_one_the_native_rule_serves() {
 }
 
 #[test]
-fn what_is_quarantined_is_loaded_after_a_retry_only() {
+fn loads_a_quarantined_digest_only_after_a_retry() {
     let bench = Bench::new();
     bench.load(0);
-    let prepared = bench.policy.prepare(&moody(1).wasm(), "{}").unwrap();
+    let prepared = bench.policy.prepare(&trapping(1).wasm(), "{}").unwrap();
     let bad = bench.load(1);
     bench.trip();
-    let refused = bench.policy.load(&moody(1).wasm(), "{}").unwrap_err();
+    let refused = bench.policy.load(&trapping(1).wasm(), "{}").unwrap_err();
     assert!(matches!(&refused, LoadError::Quarantined(why) if why.contains("trap")), "{refused}");
     assert_eq!((refused.kind(), bench.policy.switch(prepared).unwrap_err().kind()), ("quarantined", "quarantined"));
     assert_eq!(bench.policy.status().last_load_error.unwrap().kind, "quarantined");
-    bench.policy.load(&moody(1).wasm(), "{ }").expect("another configuration is another generation");
+    bench.policy.load(&trapping(1).wasm(), "{ }").expect("another configuration is another generation");
     assert!(bench.policy.retry(&bad));
     assert!(!bench.policy.retry(&bad), "it is quarantined no more");
     assert_eq!(bench.load(1), bad);
@@ -154,7 +154,7 @@ fn what_is_quarantined_is_loaded_after_a_retry_only() {
 }
 
 #[test]
-fn undo_goes_back_one_by_one() {
+fn undo_goes_back_one_generation_at_a_time() {
     let bench = Bench::new();
     let digests: Vec<Digest> = (0..5).map(|index| bench.load(index)).collect();
     let kept = |bench: &Bench| bench.policy.status().kept.iter().map(|kept| kept.digest).collect::<Vec<_>>();
@@ -173,7 +173,7 @@ fn undo_goes_back_one_by_one() {
 }
 
 #[test]
-fn trips_push_no_good_generation_out() {
+fn a_tripped_generation_does_not_displace_a_good_one() {
     let bench = Bench::new();
     bench.load(0);
     bench.load(1);
@@ -190,7 +190,7 @@ fn trips_push_no_good_generation_out() {
 }
 
 #[test]
-fn a_last_good_one_that_fails_too_is_given_up_as_well() {
+fn gives_up_a_last_good_generation_that_fails_too() {
     let bench = Bench::new();
     let digests = [0, 1, 2].map(|index| bench.load(index));
     for left in [Some(1), Some(0), None] {
@@ -203,7 +203,7 @@ fn a_last_good_one_that_fails_too_is_given_up_as_well() {
 }
 
 #[test]
-fn an_operator_may_quarantine_what_serves() {
+fn an_operator_can_quarantine_the_serving_generation() {
     let bench = Bench::new();
     bench.load(0);
     let bad = bench.load(1);
@@ -216,7 +216,7 @@ fn an_operator_may_quarantine_what_serves() {
 }
 
 #[test]
-fn what_was_taken_away_can_be_undone() {
+fn undo_restores_an_unloaded_policy() {
     let bench = Bench::new();
     bench.load(0);
     bench.policy.unload();
@@ -248,7 +248,7 @@ fn concurrent_failures_trip_once_and_every_decision_is_answered() {
 }
 
 #[test]
-fn generations_kept_aside_are_not_in_use_and_nothing_else_is_kept() {
+fn keeps_three_earlier_generations_which_do_not_count_as_live() {
     let bench = Bench::new();
     for index in 0..8 {
         bench.load(index);
@@ -259,11 +259,11 @@ fn generations_kept_aside_are_not_in_use_and_nothing_else_is_kept() {
 }
 
 #[test]
-fn a_last_good_one_does_not_bring_back_what_was_taken_away() {
+fn a_last_good_load_does_not_restore_an_unloaded_policy() {
     let bench = Bench::new();
     let good = bench.load(0);
     bench.policy.unload();
-    let last_good = || bench.policy.load_as(&moody(0).wasm(), "{}", Standing::LastGood);
+    let last_good = || bench.policy.load_as(&trapping(0).wasm(), "{}", Standing::LastGood);
     assert_eq!((last_good().unwrap_err().kind(), bench.answers()), ("unreadable", None));
     bench.load(1);
     bench.trip();
@@ -279,21 +279,21 @@ const SLOW: &str = "(local $left i32) (local.set $left (i32.const 30000000))
     i32.const 128 i32.const 0 i32.store i32.const 128";
 
 #[test]
-fn a_slow_set_up_is_no_fault() {
+fn does_not_count_a_slow_setup_as_a_failure_of_the_policy() {
     let trips = Arc::<Mutex<Vec<Trip>>>::default();
-    let told = trips.clone();
+    let reported = trips.clone();
     // One instance is warm, and a failed question loses it.
     let policy =
         Policy::<Target>::new(&Engine::new().unwrap(), SlotLimits { instances_max: 1, ..SlotLimits::default() })
             .with_breaker(Breaker { failures_max: 2, window_ms: 1_000 })
-            .with_hook(Arc::new(move |trip| told.lock().unwrap().push(trip.clone())));
-    policy.load(&moody(0).configure(SLOW).wasm(), "{}").unwrap();
-    policy.set_arm("arm".into(), policy.prepare(&moody(1).configure(SLOW).wasm(), "{}").unwrap()).unwrap();
+            .with_hook(Arc::new(move |trip| reported.lock().unwrap().push(trip.clone())));
+    policy.load(&trapping(0).configure(SLOW).wasm(), "{}").unwrap();
+    policy.set_arm("arm".into(), policy.prepare(&trapping(1).configure(SLOW).wasm(), "{}").unwrap()).unwrap();
     for arm in [None, Some("arm")] {
         let decide = |now_ms: u64, is_bad: bool| policy.decide_by(arm, &question(now_ms, is_bad), || NATIVE).by;
         let mut late = 0;
         for round in 0..100 {
-            // The one failure that is borne; until there is another instance, decisions have none in time.
+            // One failure is tolerated. Until there is another instance, decisions have none in time.
             let now_ms = round * 10_000;
             assert_eq!(decide(now_ms, true), By::Native { reason: Some(FailureKind::Trap) });
             loop {

@@ -1,4 +1,4 @@
-//! Guests that misbehave while they decide: each decision is answered by the native rule, with its own kind of failure.
+//! If a guest misbehaves while it decides, the native rule answers, with the matching kind of failure.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -32,45 +32,45 @@ fn fails(guest: &Guest, kind: FailureKind) -> SlotStatus {
 }
 
 #[test]
-fn an_endless_loop_is_stopped_each_time() {
+fn stops_an_endless_loop_each_time() {
     let started = Instant::now();
     fails(&Guest::target("(loop $forever (br $forever)) unreachable"), FailureKind::Deadline);
     assert!(started.elapsed() < Duration::from_secs(5), "three deadlines of 4 ms, and a compilation");
 }
 
 #[test]
-fn a_trap_names_its_functions() {
+fn a_trap_message_names_the_functions() {
     let guest = Guest::target("call $choose_badly").extra("(func $choose_badly (result i32) unreachable)");
     let message = fails(&guest, FailureKind::Trap).last_failure.unwrap().message;
     assert!(message.contains("unreachable") && message.contains("choose_badly"), "{message}");
 }
 
 #[test]
-fn endless_recursion_is_a_stack_failure() {
+fn reports_endless_recursion_as_a_stack_failure() {
     let guest = Guest::target("call $again").extra("(func $again (result i32) call $again i32.const 1 i32.add)");
     fails(&guest, FailureKind::Stack);
 }
 
 #[test]
-fn endless_allocation_is_a_memory_failure() {
+fn reports_endless_allocation_as_a_memory_failure() {
     let body = "(loop $more (br_if $more (i32.ne (memory.grow (i32.const 16)) (i32.const -1)))) unreachable";
     fails(&Guest::target(body), FailureKind::Memory);
 }
 
 #[test]
-fn a_denial_that_the_guest_copes_with_is_no_failure() {
+fn a_guest_may_continue_after_it_is_denied_memory() {
     let body = format!("(drop (memory.grow (i32.const 60000))) {}", pick("i32.const 0"));
     let decision = policy(&Guest::target(body)).decide(&questions::target(2), || Choice::Reject);
     assert_eq!(decision.verdict, Choice::Pick(0));
 }
 
 #[test]
-fn an_answer_that_is_no_variant_is_a_failure() {
+fn rejects_an_answer_that_is_no_variant() {
     fails(&Guest::target(guest::variant(9, "i32.const 0")), FailureKind::OutOfBounds);
 }
 
 #[test]
-fn after_a_trap_the_next_decision_is_the_policys_again() {
+fn the_policy_decides_again_after_a_trap() {
     let body = format!("(if (i32.eq (local.get $count) (i32.const 1)) (then unreachable)) {}", pick("i32.const 0"));
     let policy = Policy::<Target>::new(&Engine::new().unwrap(), SlotLimits::default())
         .with_breaker(Breaker { failures_max: 51, window_ms: 1_000 });
@@ -84,14 +84,14 @@ fn after_a_trap_the_next_decision_is_the_policys_again() {
 }
 
 #[test]
-fn a_guest_cannot_pile_up_handles() {
+fn bounds_the_handles_of_a_guest() {
     let guest = Guest::target("(loop $more (drop (call $get-stderr)) (br $more)) unreachable").says("");
     let message = fails(&guest, FailureKind::Trap).last_failure.unwrap().message;
     assert!(message.contains("streams and pollables"), "{message}");
 }
 
 #[test]
-fn the_same_moment_gives_the_same_random_numbers() {
+fn the_same_seed_gives_the_same_random_numbers() {
     let body = pick("(i32.wrap_i64 (i64.rem_u (call $random) (i64.const 32)))");
     let policy = policy(&Guest::target(body).with_random());
     let ask = |seed| {

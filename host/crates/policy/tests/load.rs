@@ -1,4 +1,4 @@
-//! Loading: what is refused and why, what serves meanwhile, what makes a new generation.
+//! Loading a policy: what is rejected and why, what serves meanwhile, what makes a new generation.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -12,8 +12,8 @@ fn native() -> Policy<Target> {
     Policy::new(&Engine::new().unwrap(), SlotLimits::default())
 }
 
-/// A policy that picks 1 is serving; the load fails with this kind, and it goes on serving.
-fn refused(wasm: &[u8], config_json: &str, kind: &str) -> LoadError {
+/// Checks that the load fails with this kind, and that the policy which served goes on serving.
+fn rejected(wasm: &[u8], config_json: &str, kind: &str) -> LoadError {
     let policy = native();
     policy.load(&Guest::picks(1).wasm(), "{}").unwrap();
     let error = policy.load(wasm, config_json).unwrap_err();
@@ -27,56 +27,56 @@ fn refused(wasm: &[u8], config_json: &str, kind: &str) -> LoadError {
 }
 
 #[test]
-fn what_is_no_component_is_refused() {
+fn rejects_bytes_that_are_no_component() {
     let wasm = Guest::picks(0).wasm();
-    refused(b"", "{}", "empty");
-    refused(&wasm[..wasm.len() / 2], "{}", "malformed");
-    refused(&wasm[..6], "{}", "malformed");
-    refused(b"#!/bin/sh", "{}", "malformed");
-    refused(&wat::parse_str("(module)").unwrap(), "{}", "core-module");
-    refused(&vec![0; WASM_MAX_BYTES + 1], "{}", "too-large");
+    rejected(b"", "{}", "empty");
+    rejected(&wasm[..wasm.len() / 2], "{}", "malformed");
+    rejected(&wasm[..6], "{}", "malformed");
+    rejected(b"#!/bin/sh", "{}", "malformed");
+    rejected(&wat::parse_str("(module)").unwrap(), "{}", "core-module");
+    rejected(&vec![0; WASM_MAX_BYTES + 1], "{}", "too-large");
 }
 
 #[test]
-fn component_text_is_no_policy() {
-    refused(b"(component)", "{}", "malformed");
+fn rejects_a_component_written_as_text() {
+    rejected(b"(component)", "{}", "malformed");
 }
 
 #[test]
-fn a_forbidden_import_is_named() {
-    let error = refused(&Guest::picks(0).with_sockets().wasm(), "{}", "forbidden-import");
+fn rejects_a_forbidden_import_and_names_it() {
+    let error = rejected(&Guest::picks(0).with_sockets().wasm(), "{}", "forbidden-import");
     assert_eq!(error, LoadError::ForbiddenImport(vec!["wasi:sockets/instance-network@0.2.6".into()]));
 }
 
 #[test]
-fn another_world_is_named() {
-    let error = refused(&Guest::settles(0, 0).wasm(), "{}", "wrong-world").to_string();
+fn rejects_another_world_and_names_it() {
+    let error = rejected(&Guest::settles(0, 0).wasm(), "{}", "wrong-world").to_string();
     assert!(error.contains("settle-policy") && error.contains("a target-policy of pointwork:policy@0.1.0"), "{error}");
-    let error = refused(&wat::parse_str("(component)").unwrap(), "{}", "wrong-world").to_string();
+    let error = rejected(&wat::parse_str("(component)").unwrap(), "{}", "wrong-world").to_string();
     assert!(error.contains("exports nothing"), "{error}");
 }
 
 #[test]
-fn a_policy_may_refuse_its_configuration() {
+fn reports_that_a_policy_refuses_its_configuration() {
     let guest = Guest::picks(0).configure(REFUSE_LONG);
-    let error = refused(&guest.wasm(), r#"{"a":1}"#, "configure-refused");
+    let error = rejected(&guest.wasm(), r#"{"a":1}"#, "configure-refused");
     assert_eq!(error, LoadError::ConfigureRefused("0.1.0".into()));
 }
 
 #[test]
-fn a_policy_that_fails_in_configure_is_refused() {
-    refused(&Guest::picks(0).configure("unreachable").wasm(), "{}", "configure-failed");
-    let error = refused(&Guest::picks(0).configure("(loop $l (br $l)) unreachable").wasm(), "{}", "configure-failed");
+fn rejects_a_policy_that_fails_in_configure() {
+    rejected(&Guest::picks(0).configure("unreachable").wasm(), "{}", "configure-failed");
+    let error = rejected(&Guest::picks(0).configure("(loop $l (br $l)) unreachable").wasm(), "{}", "configure-failed");
     assert!(error.to_string().contains("deadline"), "{error}");
 }
 
 #[test]
-fn a_bad_name_is_refused() {
-    refused(&Guest::picks(0).named("Not A Name").wasm(), "{}", "bad-info");
+fn rejects_a_bad_name() {
+    rejected(&Guest::picks(0).named("Not A Name").wasm(), "{}", "bad-info");
 }
 
 #[test]
-fn a_failure_poisons_nothing() {
+fn loads_a_policy_after_failed_loads_of_the_same_bytes() {
     let policy = native();
     let guest = Guest::picks(0).configure(REFUSE_LONG).wasm();
     policy.load(&guest, "{\"a\":1}").unwrap_err();
@@ -88,7 +88,7 @@ fn a_failure_poisons_nothing() {
 }
 
 #[test]
-fn only_another_module_or_configuration_makes_a_generation() {
+fn makes_a_generation_only_of_another_module_or_configuration() {
     let policy = native();
     let (zero, one) = (Guest::picks(0).wasm(), Guest::picks(1).wasm());
     let first = policy.load(&zero, "{}").unwrap();
@@ -109,7 +109,7 @@ fn only_another_module_or_configuration_makes_a_generation() {
 }
 
 #[test]
-fn swaps_under_load_are_answered_by_one_of_the_two() {
+fn one_of_two_policies_answers_every_decision_during_swaps() {
     let policy = native();
     let wasm = [Guest::picks(0).wasm(), Guest::picks(1).wasm()];
     policy.load(&wasm[0], "{}").unwrap();
@@ -133,7 +133,7 @@ fn swaps_under_load_are_answered_by_one_of_the_two() {
 }
 
 #[test]
-fn inspect_tells_what_a_file_is() {
+fn inspect_reports_slot_size_and_imports() {
     let engine = Engine::new().unwrap();
     let wasm = Guest::waits(5).says("hello").wasm();
     let inspection = inspect(&engine, &wasm).unwrap();

@@ -1,4 +1,4 @@
-//! Guests that print, called from a worker of an async runtime: where a stream that blocks would panic the host's task.
+//! Guests that print while an async worker calls them, where a blocking stream would panic the host's task.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -11,7 +11,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Loads and decides inside a worker; gives the decision, the last failure's message and what was logged.
+/// Loads and decides inside a worker. Returns the decision, the last failure's message and the log.
 fn decide_in_worker(guest: Guest) -> (Decision<Choice>, Option<String>, String) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let task = runtime.spawn(async move {
@@ -29,7 +29,7 @@ fn decide_in_worker(guest: Guest) -> (Decision<Choice>, Option<String>, String) 
 }
 
 #[test]
-fn a_guest_that_prints_and_returns() {
+fn logs_what_a_guest_prints_with_slot_digest_and_decision() {
     let (decision, _, log) =
         decide_in_worker(Guest::target(format!("call $say {}", pick("i32.const 1"))).says("weighed two"));
     assert_eq!((decision.verdict, decision.by), (Choice::Pick(1), By::Wasm { generation: 1 }));
@@ -46,7 +46,7 @@ fn a_guest_that_prints_and_returns() {
 }
 
 #[test]
-fn a_guest_that_panics_with_a_message() {
+fn reports_the_message_of_a_panic() {
     let (decision, failure, log) =
         decide_in_worker(Guest::target("call $say unreachable").says("panicked: no such field"));
     assert_eq!((decision.verdict, decision.by), (Choice::Reject, By::Native { reason: Some(FailureKind::Trap) }));

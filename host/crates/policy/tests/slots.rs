@@ -1,4 +1,4 @@
-//! Each slot: a verdict comes back as the guest gave it, and one out of bounds does not.
+//! Each slot returns the guest's verdict, but the native rule's if the verdict is out of bounds.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +9,7 @@ use pointwork_policy::{
     By, Engine, FailureKind, Grace, Policy, Presence, Settle, Slot, SlotLimits, Target, presence, settle, target,
 };
 
-/// What a guest answers; the native rule answers `native`.
+/// The decision with this guest loaded; the native rule answers `native`.
 fn decide<S: Slot>(guest: &Guest, question: &S::Question, native: S::Verdict) -> (S::Verdict, By) {
     let policy = Policy::<S>::new(&Engine::new().unwrap(), SlotLimits::default());
     policy.load(&guest.wasm(), "{}").unwrap();
@@ -54,7 +54,7 @@ fn presence_aborts_or_holds() {
 }
 
 #[test]
-fn settle_accepts_refuses_or_takes_both() {
+fn settle_accepts_refuses_or_keeps_both() {
     use settle::Verdict::{Accept, Beside, Refuse};
     let decide = |case, span| decide::<Settle>(&Guest::settles(case, span), &questions::settle(), Accept);
     assert_eq!(decide(0, 0), by_policy(Accept));
@@ -65,7 +65,7 @@ fn settle_accepts_refuses_or_takes_both() {
 }
 
 #[test]
-fn without_a_policy_the_native_rule_answers() {
+fn the_native_rule_answers_if_no_policy_is_loaded() {
     let policy = Policy::<Target>::new(&Engine::new().unwrap(), SlotLimits::default());
     let decision = policy.decide(&questions::target(1), || target::Choice::Pick(0));
     assert_eq!(decision.by, By::Native { reason: None });

@@ -1,9 +1,11 @@
-//! Reads a file line by line, in bounded memory.
+//! Reads a file of records line by line, in bounded memory.
 
-use super::{DecisionRecord, LineError};
+use super::decision_record::DecisionRecord;
+use super::line_format::LineError;
 use std::io::{self, BufRead, Read};
 
-/// The longest line that can be a record: a method of 4,096 bytes, each written as six, and 32 candidates are half of it.
+/// The longest line that is read, in bytes: twice the longest record, with a method of 4,096 bytes, each written as
+/// six, and 32 candidates.
 pub const LINE_MAX_BYTES: usize = 64 * 1024;
 
 /// A line that cannot be read.
@@ -25,15 +27,15 @@ pub enum ReadCause {
     /// It is longer than any record.
     #[error("longer than the {LINE_MAX_BYTES} bytes that a record may have")]
     TooLong,
-    /// It is no text.
+    /// It is not UTF-8.
     #[error("not UTF-8")]
     NotText,
-    /// It is not what it should be.
+    /// It is no record.
     #[error(transparent)]
     Line(#[from] LineError),
 }
 
-/// The lines of a file that are not empty, each read by a function and numbered, from 1. Nothing comes after an error.
+/// The lines of a file that are not empty, each read by a function and numbered from 1. It ends after an error.
 pub struct Lines<R, F> {
     input: R,
     read: F,
@@ -48,7 +50,7 @@ pub fn records<R: BufRead>(input: R) -> impl Iterator<Item = Result<(u64, Decisi
 }
 
 impl<R: BufRead, T, F: Fn(&str) -> Result<T, LineError>> Lines<R, F> {
-    /// Reads from here; `read` is given each line without its line break.
+    /// Reads from `input`. `read` receives each line without its line break.
     pub fn new(input: R, read: F) -> Self {
         Self { input, read, line: 0, buffer: Vec::new(), has_ended: false }
     }

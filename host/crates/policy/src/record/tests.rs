@@ -1,8 +1,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use super::*;
-use crate::contract::{Call, Departure, Moment};
+use super::{Decider, DecisionRecord, Exchange, LINE_MAX_BYTES, LineError, records};
+use crate::contract::{Call, Departure, Moment, grace, presence, settle, target};
+use crate::guest::{Digest, FailureKind};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 fn at() -> Moment {
     Moment { now_ms: 1_767_225_600_000, seed: u64::MAX, key: 3 }
@@ -90,7 +92,7 @@ fn refusal(record: &DecisionRecord, pointer: &str, value: Value) -> String {
 }
 
 #[test]
-fn a_line_is_what_the_contract_says() {
+fn writes_a_record_with_the_names_of_the_contract() {
     let json: Value = serde_json::from_str(&target_record().to_line()).unwrap();
     let candidate = json!({"replica": 0, "registered-ms": 5000, "idle-ms": 10, "in-flight": 0, "answer-us": 900,
         "unanswered": 0, "traits": ["local", "caller"]});
@@ -108,7 +110,7 @@ fn a_line_is_what_the_contract_says() {
 }
 
 #[test]
-fn verdicts_and_enums_go_by_the_contracts_names() {
+fn writes_verdicts_and_enums_with_the_names_of_the_contract() {
     let json = |record: DecisionRecord| serde_json::from_str::<Value>(&record.to_line()).unwrap();
     assert_eq!(json(grace_record())["verdict"], 5_000);
     assert_eq!(json(grace_record())["question"]["absence"]["cause"], "transport-lost");
@@ -121,7 +123,7 @@ fn verdicts_and_enums_go_by_the_contracts_names() {
 }
 
 #[test]
-fn every_slots_record_comes_back_the_same() {
+fn reads_a_record_of_each_slot_as_it_was_written() {
     let native = DecisionRecord {
         by: Decider::Native,
         failure: Some(FailureKind::OutOfBounds),
@@ -143,7 +145,7 @@ fn every_slots_record_comes_back_the_same() {
 }
 
 #[test]
-fn fields_are_all_there_and_no_other() {
+fn rejects_missing_unknown_and_repeated_fields() {
     let whole: Value = serde_json::from_str(&grace_record().to_line()).unwrap();
     let object = |pointer: &str| whole.pointer(pointer).unwrap().as_object().unwrap().clone();
     for pointer in ["", "/question", "/question/at", "/question/call", "/question/absence"] {
@@ -163,7 +165,7 @@ fn fields_are_all_there_and_no_other() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_in_clear_words() {
+fn rejects_impossible_values_and_names_them() {
     let (target, grace) = (target_record(), grace_record());
     let settle = settle_record(settle::Verdict::Accept);
     let candidate = serde_json::from_str::<Value>(&target.to_line()).unwrap()["question"]["candidates"][0].clone();
@@ -209,7 +211,7 @@ fn what_cannot_be_is_refused_in_clear_words() {
 }
 
 #[test]
-fn a_reader_says_the_line() {
+fn the_reader_names_the_line_of_an_error_and_ends_there() {
     let good = grace_record().to_line();
     let read = |text: &[u8]| records(text).collect::<Vec<_>>();
     let three = format!("{good}\n\n{good}\r\n{good}");
@@ -233,7 +235,7 @@ fn a_reader_says_the_line() {
 }
 
 #[test]
-fn the_longest_record_fits_a_line() {
+fn the_longest_record_fits_into_a_line() {
     let mut record = target_record();
     if let Exchange::Target(question, _) = &mut record.exchange {
         question.call.method = "\u{1}".repeat(4_096);

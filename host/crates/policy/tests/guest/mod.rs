@@ -1,4 +1,4 @@
-//! Guests for the tests, written as component text: each is its slot's interface around a body in core wasm.
+//! Builds guests for the tests from component text: a slot's interface around a body in core wasm.
 
 // Each test file uses a part of it, and each sees it as its own private module.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -6,7 +6,7 @@
 pub mod questions;
 pub mod types;
 
-/// A guest in the making: a slot, and bodies that replace the harmless ones.
+/// A guest that is being built: a slot, and bodies that replace the harmless ones.
 #[derive(Clone)]
 pub struct Guest {
     slot: &'static str,
@@ -42,12 +42,12 @@ impl Guest {
         Self::new("target", decide)
     }
 
-    /// Picks always the same index.
+    /// Always picks the same index.
     pub fn picks(index: u32) -> Self {
         Self::target(pick(&format!("i32.const {index}")))
     }
 
-    /// Answers always the same span.
+    /// Always answers the same time span.
     pub fn waits(span_ms: u32) -> Self {
         Self::new("grace", format!("i32.const 260 i32.const {span_ms} i32.store i32.const 256"))
     }

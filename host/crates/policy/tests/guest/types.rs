@@ -1,6 +1,6 @@
 //! The contract's types as component text, and the core signatures that they flatten to.
 
-/// What is different in each slot.
+/// The types that differ between slots.
 pub struct SlotTypes {
     pub function: &'static str,
     pub component_types: String,
