@@ -29,7 +29,7 @@ fn assert_own_answers(policies: &Policies, slot: SlotName) {
 fn target(c: &mut Criterion) {
     let mut group = c.benchmark_group("target");
     let rng = &mut Rng::with_seed(1);
-    let call = pointwork_core::decision::Call { method: "machine-1:bash".into(), ..questions::call(rng) };
+    let call = pointwork_core::decisions::Call { method: "machine-1:bash".into(), ..questions::call(rng) };
     let contestants = [
         ("nop", Some(built::guest("nop").unwrap())),
         ("target-first", Some(built::policy("target-first").unwrap())),
@@ -70,7 +70,7 @@ fn pair<T>(
 
 fn other_slots(c: &mut Criterion) {
     let rng = &mut Rng::with_seed(2);
-    let call = pointwork_core::decision::Call { method: "machine-1:bash".into(), ..questions::call(rng) };
+    let call = pointwork_core::decisions::Call { method: "machine-1:bash".into(), ..questions::call(rng) };
     let (absence, doubt) = (questions::absence(rng), questions::doubt(rng));
     let (incumbent, newcomer) = (questions::incumbent(rng, 2_500), questions::newcomer(rng));
     let history = questions::history(rng);

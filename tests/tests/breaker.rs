@@ -11,7 +11,7 @@ use pointwork::{
         slots::{NotRetried, Policies},
     },
 };
-use pointwork_core::decision::Choice;
+use pointwork_core::decisions::Choice;
 use pointwork_policy::{Digest, SlotName, SlotStatus};
 use pointwork_tests::{built, questions};
 

@@ -8,7 +8,7 @@ use pointwork::{
     config::{PolicyConfig, RpcConfig},
     policies::slots::Policies,
 };
-use pointwork_core::decision::{Candidate, Choice};
+use pointwork_core::decisions::{Candidate, Choice};
 use pointwork_policy::{
     Engine, Policy, SlotLimits, SlotName,
     contract::{Call, Moment},

@@ -9,10 +9,11 @@ use pointwork::{
     config::{Bounded, PolicyConfig, RpcConfig},
     policies::slots::Policies,
 };
-use pointwork_core::device::{
-    Credentials, DeviceCommand, DeviceSettings, Key, Moment, Proof, Record, Registration, Sessions, Swapped,
+use pointwork_core::devices::{
+    Credentials, DeviceCommand, DeviceRecord, DeviceSessions, DeviceSettings, LimiterKey, Moment, Proof, Registration,
+    SwapResult,
 };
-use pointwork_core::{SocketId, Time, decision::Departure};
+use pointwork_core::{SocketId, Time, decisions::Departure};
 use pointwork_policy::SlotName;
 use pointwork_tests::built;
 
@@ -22,8 +23,8 @@ const BEGAN_MS: u64 = 1_800_000_000_000;
 
 /// One replica that is alone, and its store.
 struct Desk {
-    sessions: Sessions,
-    record: Record,
+    sessions: DeviceSessions,
+    record: DeviceRecord,
     policies: Policies,
     now_ms: u64,
 }
@@ -38,7 +39,12 @@ impl Desk {
         // The limiters are not what is asked about.
         let mut devices = DeviceSettings::default();
         (devices.limiter.rate_max, devices.throttle.base_max, devices.throttle.hard_ceiling) = (10_000, 1_000, 1_000);
-        Self { sessions: Sessions::new("r".into(), devices), record: Record::default(), policies, now_ms: 0 }
+        Self {
+            sessions: DeviceSessions::new("r".into(), devices),
+            record: DeviceRecord::default(),
+            policies,
+            now_ms: 0,
+        }
     }
 
     fn moment(&self) -> Moment {
@@ -62,7 +68,7 @@ impl Desk {
         self.sessions.handle_open(socket, at).unwrap();
         let registration = Registration {
             device: Some(DEVICE.into()),
-            key: Key::Device(DEVICE.into()),
+            key: LimiterKey::Device(DEVICE.into()),
             credentials: Credentials::Token,
             fingerprint: Some(7),
             address: None,
@@ -89,7 +95,7 @@ impl Desk {
                     if is_won {
                         self.record = *record;
                     }
-                    let swapped = if is_won { Swapped::Won } else { Swapped::Lost };
+                    let swapped = if is_won { SwapResult::Won } else { SwapResult::Lost };
                     self.sessions.handle_swapped(&device, op, swapped, at);
                 }
                 DeviceCommand::AskSettle { op, window_ms, incumbent, newcomer, history, .. } => {

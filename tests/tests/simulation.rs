@@ -6,7 +6,7 @@ use pointwork::{
     config::{Bounded, PolicyConfig, RpcConfig},
     policies::slots::Policies,
 };
-use pointwork_core::decision::{Absence, Call, Candidate, Choice, Doubt, Verdict};
+use pointwork_core::decisions::{Absence, Call, Candidate, Choice, Doubt, Verdict};
 use pointwork_policy::{SlotName, user_key};
 use pointwork_simulation::{Native, RuleMoment, Rules, STEPS, Schedule};
 use pointwork_tests::built;

@@ -11,7 +11,7 @@ use pointwork::{
     config::{PolicyConfig, RpcConfig},
     policies::slots::Policies,
 };
-use pointwork_core::decision::Choice;
+use pointwork_core::decisions::Choice;
 use pointwork_policy::SlotName;
 use pointwork_tests::{built, questions};
 use serde_json::{Value, json};

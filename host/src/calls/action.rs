@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use pointwork_core::{
     Answer, AskId, CallId, RpcRoom, SocketId,
-    decision::{Absence, Call, Candidate, Doubt},
+    decisions::{Absence, Call, Candidate, Doubt},
 };
 
 use super::call::{

@@ -7,8 +7,8 @@ use std::{
 
 use pointwork_core::{
     CallRefused,
-    call::message,
-    decision::{Departure, Traits},
+    calls::message,
+    decisions::{Departure, Traits},
     room,
 };
 

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use pointwork_core::{CallId, SocketId, decision::Departure};
+use pointwork_core::{CallId, SocketId, decisions::Departure};
 use socketioxide::AckError;
 use socketioxide_redis_streams::RequestFailed;
 

@@ -5,14 +5,14 @@ use std::{
     sync::{Arc, atomic::AtomicU64},
 };
 
-use pointwork_core::Settings;
+use pointwork_core::CallSettings;
 use tokio::sync::Semaphore;
 
 use super::{
     call::budget::CallBudget,
     daemons::{announced, late_results, node_lookup::LOOKS_MAX},
     requests, shard,
-    state::{CallSettings, Calls, Lookups, SHARDS},
+    state::{Calls, CallsConfig, Lookups, SHARDS},
 };
 use crate::{
     cluster::Replicas,
@@ -25,12 +25,12 @@ impl Calls {
     /// Starts the layer and its timers, which run for as long as the current runtime.
     #[must_use]
     pub fn start(
-        settings: &CallSettings,
+        settings: &CallsConfig,
         policies: Arc<Policies>,
         replicas: Arc<Replicas>,
         tracer: Option<Arc<Tracer>>,
     ) -> Arc<Self> {
-        let limits = Settings { calls_max: usize::MAX, ..settings.limits };
+        let limits = CallSettings { calls_max: usize::MAX, ..settings.limits };
         let clock = Clock::start();
         let calls = Arc::new(Self {
             shards: (0..SHARDS).map(|_| shard::new(limits, clock)).collect(),

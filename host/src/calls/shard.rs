@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use pointwork_core::{CallId, Command, RpcRoom, Settings, SocketId, Switchboard, Time};
+use pointwork_core::{CallCommand, CallId, CallMachine, CallSettings, RpcRoom, SocketId, Time};
 
 use super::{
     action::{CallAction, GraceQuestion},
@@ -12,14 +12,14 @@ use crate::driver::{Clock, Driver, Machine};
 
 /// What a shard's lock guards. Both maps hold exactly what the machine knows of.
 pub(super) struct Shard {
-    pub(super) switchboard: Switchboard<Option<rmpv::Value>>,
+    pub(super) switchboard: CallMachine<Option<rmpv::Value>>,
     pub(super) sockets: HashMap<SocketId, SocketLocation>,
     pub(super) held: HashMap<CallId, OpenCall>,
 }
 
 /// The driver of a shard.
-pub(super) fn new(limits: Settings, clock: Clock) -> Driver<Shard> {
-    let switchboard = Switchboard::new(limits);
+pub(super) fn new(limits: CallSettings, clock: Clock) -> Driver<Shard> {
+    let switchboard = CallMachine::new(limits);
     Driver::new(Shard { switchboard, sockets: HashMap::new(), held: HashMap::new() }, clock)
 }
 
@@ -42,30 +42,30 @@ impl Machine for Shard {
 }
 
 /// Puts the handles to a command's ids, while the lock is held.
-fn deed(state: &mut Shard, command: Command<Option<rmpv::Value>>) -> Option<CallAction> {
+fn deed(state: &mut Shard, command: CallCommand<Option<rmpv::Value>>) -> Option<CallAction> {
     Some(match command {
-        Command::AskTarget { call, ask, input, candidates, .. } => {
+        CallCommand::AskTarget { call, ask, input, candidates, .. } => {
             CallAction::AskTarget { call, ask, key: state.held.get(&call)?.key(), input, candidates }
         }
-        Command::AskGrace { call, ask, user, input, absence } => {
+        CallCommand::AskGrace { call, ask, user, input, absence } => {
             let room = RpcRoom { user, method: input.method.clone() };
             let key = state.held.get(&call)?.key();
             CallAction::AskGrace { room, question: GraceQuestion { call, ask, key, input, absence } }
         }
-        Command::AskPresence { call, ask, input, doubt, .. } => {
+        CallCommand::AskPresence { call, ask, input, doubt, .. } => {
             CallAction::AskPresence { call, ask, key: state.held.get(&call)?.key(), input, doubt }
         }
-        Command::Emit { call, target, left, resumable } => {
+        CallCommand::Emit { call, target, left, resumable } => {
             let seat = state.sockets.get(&target).cloned();
             let held = state.held.get_mut(&call)?;
             let (method, params) = held.request(seat.as_ref());
             CallAction::Emit { call, target, seat, method, params, left, is_named: resumable, trace: held.trace() }
         }
-        Command::Held { call, since, left } => {
+        CallCommand::Held { call, since, left } => {
             CallAction::Notify { notice: state.held.get(&call)?.notice(since, left)? }
         }
-        Command::Answer { call, answer } => CallAction::Answer { held: state.held.remove(&call)?, answer },
-        Command::Forget { call } => CallAction::Forget { held: state.held.remove(&call)? },
-        Command::WarnSeveral { user, method, count } => CallAction::WarnSeveral { user, method, count },
+        CallCommand::Answer { call, answer } => CallAction::Answer { held: state.held.remove(&call)?, answer },
+        CallCommand::Forget { call } => CallAction::Forget { held: state.held.remove(&call)? },
+        CallCommand::WarnSeveral { user, method, count } => CallAction::WarnSeveral { user, method, count },
     })
 }

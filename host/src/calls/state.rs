@@ -8,7 +8,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use pointwork_core::{RpcRoom, Settings};
+use pointwork_core::{CallSettings, RpcRoom};
 use socketioxide_redis_streams::Namespace;
 use tokio::sync::Semaphore;
 
@@ -30,7 +30,7 @@ pub(super) const SHARDS: usize = 32;
 
 /// What the RPC layer is given at start.
 #[derive(Debug, Clone)]
-pub struct CallSettings {
+pub struct CallsConfig {
     /// How long a daemon may take to answer a request.
     pub deadlines: Deadlines,
     /// Calls that may be open at once, in all shards together.
@@ -44,7 +44,7 @@ pub struct CallSettings {
     /// Which methods are counted apart.
     pub labels: MethodLabels,
     /// Bounds of each shard; its own bound of calls is not used, for users are not spread evenly over the shards.
-    pub limits: Settings,
+    pub limits: CallSettings,
 }
 
 /// Cadences of lookups.

@@ -1,6 +1,6 @@
 //! Sessions that ended, on whichever replica: a late sign of life does not bring them back.
 
-use pointwork_core::Session;
+use pointwork_core::UserSession;
 
 use super::{notes, replicas::Replicas};
 use crate::{config::ID_BYTES_MAX, driver::clock::unix_ms};
@@ -10,13 +10,13 @@ const NOTE_ENDS: usize = 1_000;
 
 impl Replicas {
     /// A session ended, as its client says at `time_ms` since the Unix epoch. All replicas are told.
-    pub(crate) fn session_ended(&self, session: Session, time_ms: u64) {
+    pub(crate) fn session_ended(&self, session: UserSession, time_ms: u64) {
         self.fences.lock().end(session.clone(), time_ms, unix_ms());
         self.tell_ended(None, notes::from_ends(std::iter::once((&session, time_ms))));
     }
 
     /// Whether a sign of life of a session counts: it was given after the session's last end.
-    pub(crate) fn session_lives(&self, session: &Session, time_ms: u64) -> bool {
+    pub(crate) fn session_lives(&self, session: &UserSession, time_ms: u64) -> bool {
         self.fences.lock().admits(session, time_ms)
     }
 
@@ -30,7 +30,7 @@ impl Replicas {
     }
 
     /// A peer told of ends.
-    pub(super) fn hear_ends(&self, ends: Vec<(Session, u64)>) {
+    pub(super) fn hear_ends(&self, ends: Vec<(UserSession, u64)>) {
         let now_ms = unix_ms();
         let mut fences = self.fences.lock();
         for (session, time_ms) in ends {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pointwork_core::{Book, BookCommand, Time, decision::Departure};
+use pointwork_core::{PeerCommand, PeerDirectory, Time, decisions::Departure};
 use socketioxide_redis_streams::{Listener, Loss, PeerEvent};
 
 use super::{news::News, notes, replicas::Replicas};
@@ -22,7 +22,7 @@ impl Replicas {
     }
 
     /// Takes a step of the book and carries out all that follows from it, before the next step.
-    fn step(&self, step: impl FnOnce(&mut Book<String>, Time)) {
+    fn step(&self, step: impl FnOnce(&mut PeerDirectory<String>, Time)) {
         let _in_order = self.order.lock();
         self.book.drive(
             |peers, now| step(&mut peers.0, now),
@@ -33,8 +33,8 @@ impl Replicas {
         );
     }
 
-    fn carry_out(&self, command: &BookCommand<String>) {
-        if let BookCommand::AskSnapshot { peer } = command {
+    fn carry_out(&self, command: &PeerCommand<String>) {
+        if let PeerCommand::AskSnapshot { peer } = command {
             if let Err(error) = self.cluster.note(Some(peer), notes::ASK, rmpv::Value::Nil) {
                 tracing::debug!(%error, peer, "a peer was not asked for its snapshot");
             }

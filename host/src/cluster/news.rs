@@ -1,6 +1,6 @@
 //! What this replica learns of the others, and tells to the rooms that subscribe.
 
-use pointwork_core::{BookCommand, SocketId};
+use pointwork_core::{PeerCommand, SocketId};
 
 use super::notes::Resumed;
 
@@ -14,7 +14,7 @@ pub(crate) enum News<'a> {
     /// Something became known of a daemon of another replica.
     Daemons {
         /// What became known.
-        command: &'a BookCommand<String>,
+        command: &'a PeerCommand<String>,
         /// Finds the replica that a socket belongs to.
         owner: &'a dyn Fn(SocketId) -> Option<String>,
     },

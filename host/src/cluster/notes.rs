@@ -20,9 +20,9 @@ use std::{
 };
 
 use pointwork_core::{
-    CallId, Session, SocketId,
-    announcement::{Announced, Change, Numbered, Part},
-    decision::Departure,
+    CallId, SocketId, UserSession,
+    cluster::{AnnouncedSocket, NumberedChange, SnapshotPart, SocketChange},
+    decisions::Departure,
 };
 use rmpv::Value;
 use socketioxide_redis_streams::NOTE_MIN;
@@ -80,17 +80,17 @@ const CAUSES: [Departure; 8] = [
     Departure::Evicted,
 ];
 
-pub(super) fn from_ends<'a>(ends: impl Iterator<Item = (&'a Session, u64)>) -> Value {
-    let end = |(session, time_ms): (&Session, u64)| {
+pub(super) fn from_ends<'a>(ends: impl Iterator<Item = (&'a UserSession, u64)>) -> Value {
+    let end = |(session, time_ms): (&UserSession, u64)| {
         Value::Array(vec![(*session.user).into(), (*session.id).into(), time_ms.into()])
     };
     Value::Array(ends.map(end).collect())
 }
 
-pub(super) fn to_ends(value: Value) -> Option<Vec<(Session, u64)>> {
+pub(super) fn to_ends(value: Value) -> Option<Vec<(UserSession, u64)>> {
     let end = |value| {
         let mut fields = List::of(value)?;
-        Some((Session { user: fields.text()?, id: fields.text()? }, fields.number()?))
+        Some((UserSession { user: fields.text()?, id: fields.text()? }, fields.number()?))
     };
     List::of(value)?.0.map(end).collect()
 }
@@ -118,18 +118,18 @@ pub(super) fn to_resumed(value: Value) -> Option<Resumed> {
     Some(Resumed { user, old, new, client, has })
 }
 
-pub(super) fn from_change(numbered: &Numbered) -> Value {
+pub(super) fn from_change(numbered: &NumberedChange) -> Value {
     let fields = match &numbered.change {
-        Change::Joined { socket, user, resumable, method } => {
+        SocketChange::Joined { socket, user, resumable, method } => {
             vec![JOINED.into(), from_socket(*socket), (**user).into(), (**method).into(), (*resumable).into()]
         }
-        Change::Left { socket, method } => vec![LEFT.into(), from_socket(*socket), (**method).into()],
-        Change::Gone { socket, cause } => vec![GONE.into(), from_socket(*socket), from_cause(*cause)],
+        SocketChange::Left { socket, method } => vec![LEFT.into(), from_socket(*socket), (**method).into()],
+        SocketChange::Gone { socket, cause } => vec![GONE.into(), from_socket(*socket), from_cause(*cause)],
     };
     Value::Array(std::iter::once(numbered.seq.into()).chain(fields).collect())
 }
 
-pub(super) fn to_change(value: Value) -> Option<Numbered> {
+pub(super) fn to_change(value: Value) -> Option<NumberedChange> {
     let mut fields = List::of(value)?;
     let seq = fields.number()?;
     let kind = fields.number()?;
@@ -137,21 +137,21 @@ pub(super) fn to_change(value: Value) -> Option<Numbered> {
     let change = match kind {
         JOINED => {
             let (user, method) = (fields.text()?, fields.text()?);
-            Change::Joined { socket, user, method, resumable: fields.boolean()? }
+            SocketChange::Joined { socket, user, method, resumable: fields.boolean()? }
         }
-        LEFT => Change::Left { socket, method: fields.text()? },
-        GONE => Change::Gone { socket, cause: *CAUSES.get(usize::try_from(fields.number()?).ok()?)? },
+        LEFT => SocketChange::Left { socket, method: fields.text()? },
+        GONE => SocketChange::Gone { socket, cause: *CAUSES.get(usize::try_from(fields.number()?).ok()?)? },
         _ => return None,
     };
-    Some(Numbered { seq, change })
+    Some(NumberedChange { seq, change })
 }
 
-pub(super) fn from_part(part: &Part) -> Value {
+pub(super) fn from_part(part: &SnapshotPart) -> Value {
     let method = |(method, age): &(Arc<str>, Duration)| {
         let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
         Value::Array(vec![(**method).into(), age_ms.into()])
     };
-    let socket = |announced: &Announced| {
+    let socket = |announced: &AnnouncedSocket| {
         let methods = announced.methods.iter().map(method).collect();
         let user = Value::from(&*announced.user);
         Value::Array(vec![from_socket(announced.socket), user, announced.resumable.into(), Value::Array(methods)])
@@ -160,15 +160,15 @@ pub(super) fn from_part(part: &Part) -> Value {
     Value::Array(vec![part.seq.into(), part.index.into(), part.last.into(), Value::Array(sockets)])
 }
 
-pub(super) fn to_part(value: Value) -> Option<Part> {
+pub(super) fn to_part(value: Value) -> Option<SnapshotPart> {
     let mut fields = List::of(value)?;
     let (seq, index) = (fields.number()?, u32::try_from(fields.number()?).ok()?);
     let last = fields.boolean()?;
     let sockets = List::of(fields.value()?)?.0.map(to_announced).collect::<Option<_>>()?;
-    Some(Part { seq, index, last, sockets })
+    Some(SnapshotPart { seq, index, last, sockets })
 }
 
-fn to_announced(value: Value) -> Option<Announced> {
+fn to_announced(value: Value) -> Option<AnnouncedSocket> {
     let mut fields = List::of(value)?;
     let (socket, user, resumable) = (fields.socket()?, fields.text()?, fields.boolean()?);
     let method = |value| {
@@ -176,7 +176,7 @@ fn to_announced(value: Value) -> Option<Announced> {
         Some((fields.text()?, Duration::from_millis(fields.number()?)))
     };
     let methods = List::of(fields.value()?)?.0.map(method).collect::<Option<_>>()?;
-    Some(Announced { socket, user, resumable, methods })
+    Some(AnnouncedSocket { socket, user, resumable, methods })
 }
 
 fn from_socket(socket: SocketId) -> Value {
@@ -237,11 +237,12 @@ mod tests {
 
     #[test]
     fn changes_are_read_as_they_were_written() {
-        let joined = Change::Joined { socket: socket(), user: "ü:1".into(), method: "m".into(), resumable: true };
-        let left = Change::Left { socket: socket(), method: "m".into() };
-        let gone = CAUSES.map(|cause| Change::Gone { socket: socket(), cause });
+        let joined =
+            SocketChange::Joined { socket: socket(), user: "ü:1".into(), method: "m".into(), resumable: true };
+        let left = SocketChange::Left { socket: socket(), method: "m".into() };
+        let gone = CAUSES.map(|cause| SocketChange::Gone { socket: socket(), cause });
         for change in [joined, left].into_iter().chain(gone) {
-            let numbered = Numbered { seq: u64::MAX, change };
+            let numbered = NumberedChange { seq: u64::MAX, change };
             assert_eq!(to_change(read(&from_change(&numbered))), Some(numbered));
         }
     }
@@ -249,14 +250,14 @@ mod tests {
     #[test]
     fn parts_are_read_as_they_were_written() {
         let methods = vec![("a".into(), Duration::ZERO), ("b".into(), Duration::from_millis(3_600_000))];
-        let announced = Announced { socket: socket(), user: "u".into(), resumable: false, methods };
-        let part = Part { seq: 7, index: 2, last: true, sockets: vec![announced] };
+        let announced = AnnouncedSocket { socket: socket(), user: "u".into(), resumable: false, methods };
+        let part = SnapshotPart { seq: 7, index: 2, last: true, sockets: vec![announced] };
         assert_eq!(to_part(read(&from_part(&part))), Some(part));
     }
 
     #[test]
     fn ends_are_read_as_they_were_written() {
-        let ends = vec![(Session { user: "ü:1".into(), id: "s".into() }, u64::MAX)];
+        let ends = vec![(UserSession { user: "ü:1".into(), id: "s".into() }, u64::MAX)];
         let written = from_ends(ends.iter().map(|(session, time_ms)| (session, *time_ms)));
         assert_eq!(to_ends(read(&written)), Some(ends));
         assert_eq!((to_ends(Value::Array(vec![Value::Nil])), to_ends(Value::Nil)), (None, None));
@@ -272,7 +273,10 @@ mod tests {
 
     #[test]
     fn what_is_none_is_refused() {
-        let whole = from_change(&Numbered { seq: 1, change: Change::Left { socket: socket(), method: "m".into() } });
+        let whole = from_change(&NumberedChange {
+            seq: 1,
+            change: SocketChange::Left { socket: socket(), method: "m".into() },
+        });
         let Value::Array(fields) = whole else { unreachable!() };
         for count in 0..fields.len() {
             assert_eq!(to_change(Value::Array(fields[..count].to_vec())), None);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use parking_lot::{Mutex, RwLock};
-use pointwork_core::{Book, BookCommand, BookSettings, Fences, Roster, Time};
+use pointwork_core::{Announcer, EndedSessions, PeerCommand, PeerDirectory, PeerSettings, Time};
 use socketioxide_redis_streams::{
     Cluster, Standing,
     transport::redis::{Redis, RedisOptions},
@@ -23,11 +23,11 @@ use crate::{
 pub struct Replicas {
     pub(super) cluster: Cluster,
     redis: Option<Arc<Redis>>,
-    pub(super) roster: Mutex<Roster>,
+    pub(super) roster: Mutex<Announcer>,
     pub(super) book: Driver<Peers>,
     /// Held from a step of the book until all its commands are carried out: two tasks bring news, and subscribers need it in order.
     pub(super) order: Mutex<()>,
-    pub(super) fences: Mutex<Fences>,
+    pub(super) fences: Mutex<EndedSessions>,
     subscribers: RwLock<Vec<Subscriber>>,
     /// The peers that know that this replica drains.
     pub(super) noted: Mutex<HashSet<String>>,
@@ -39,12 +39,12 @@ pub struct Replicas {
 }
 
 /// What the peers announced.
-pub(super) struct Peers(pub(super) Book<String>);
+pub(super) struct Peers(pub(super) PeerDirectory<String>);
 
 impl Machine for Peers {
-    type Command = BookCommand<String>;
+    type Command = PeerCommand<String>;
 
-    fn next_command(&mut self) -> Option<BookCommand<String>> {
+    fn next_command(&mut self) -> Option<PeerCommand<String>> {
         self.0.next_command()
     }
 
@@ -60,10 +60,10 @@ impl Replicas {
     /// When `redis.url` cannot be used.
     pub fn new(config: &RedisConfig, listen: &ListenConfig, rpc: &RpcConfig) -> anyhow::Result<Arc<Self>> {
         // A socket may register as much elsewhere as here: every replica has the same setting.
-        let bounds = BookSettings {
+        let bounds = PeerSettings {
             methods_per_socket_max: rpc.methods_per_socket_max.as_usize(),
             method_bytes_max: rpc.method_bytes_max.as_usize(),
-            ..BookSettings::default()
+            ..PeerSettings::default()
         };
         let settings = config.settings(listen);
         let Some(url) = &config.url else { return Ok(Self::with(Cluster::alone_with(settings), bounds)) };
@@ -74,17 +74,17 @@ impl Replicas {
 
     /// The replicas of a cluster.
     #[must_use]
-    pub fn with(cluster: Cluster, bounds: BookSettings) -> Arc<Self> {
+    pub fn with(cluster: Cluster, bounds: PeerSettings) -> Arc<Self> {
         Self::build(cluster, None, bounds)
     }
 
-    fn build(cluster: Cluster, redis: Option<Arc<Redis>>, bounds: BookSettings) -> Arc<Self> {
+    fn build(cluster: Cluster, redis: Option<Arc<Redis>>, bounds: PeerSettings) -> Arc<Self> {
         let clock = Clock::start();
         Arc::new(Self {
             cluster,
             redis,
             roster: Mutex::default(),
-            book: Driver::new(Peers(Book::new(bounds)), clock),
+            book: Driver::new(Peers(PeerDirectory::new(bounds)), clock),
             order: Mutex::default(),
             fences: Mutex::default(),
             subscribers: RwLock::default(),

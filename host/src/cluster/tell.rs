@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use pointwork_core::{Roster, SocketId, announcement::Numbered, decision::Departure};
+use pointwork_core::{Announcer, SocketId, cluster::NumberedChange, decisions::Departure};
 
 use super::{
     notes::{self, Resumed},
@@ -77,7 +77,7 @@ impl Replicas {
     }
 
     /// Sends a change to all. Holds the roster until it is handed over, so that changes leave in the order of their numbers.
-    fn announce(&self, change: impl FnOnce(&mut Roster) -> Option<Numbered>) {
+    fn announce(&self, change: impl FnOnce(&mut Announcer) -> Option<NumberedChange>) {
         if self.cluster.is_alone() {
             return;
         }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use pointwork_core::{
     SocketId,
-    decision::{self, Incumbent, Newcomer},
-    device::{
-        CloseReason, DeviceCommand, Holder, Moment, OpId, OwnerAnswer, RegisterId, SessionEvent, Status, StoreAway,
+    decisions::{self, Incumbent, Newcomer},
+    devices::{
+        CloseReason, DeviceCommand, DeviceStatus, Holder, Moment, OpId, OwnerAnswer, RegisterId, SessionEvent,
+        StoreAway,
     },
     time::span_ms,
 };
@@ -86,7 +87,7 @@ impl Devices {
         window_ms: u32,
         mut incumbent: Incumbent,
         newcomer: &Newcomer,
-        history: &[decision::Event],
+        history: &[decisions::Event],
     ) -> Vec<DeviceCommand> {
         let silent_ms = if incumbent.local { self.silence_of_holder(device) } else { u32::MAX };
         incumbent.idle_ms = incumbent.idle_ms.min(silent_ms);
@@ -141,9 +142,9 @@ impl Devices {
     }
 
     /// `device:registered`; one that is not paired yet gets the token that it is to come back with.
-    fn tell_registered(&self, socket: SocketId, device: &str, status: Status, pairing_code: Option<&str>) {
+    fn tell_registered(&self, socket: SocketId, device: &str, status: DeviceStatus, pairing_code: Option<&str>) {
         let mut told = json!({ "device_id": device, "status": word(status) });
-        if let (Status::Provisioning, Some(code)) = (status, pairing_code) {
+        if let (DeviceStatus::Provisioning, Some(code)) = (status, pairing_code) {
             match self.tokens.mint(device, None, Some(code)) {
                 Ok(token) => told["device_token"] = token.into(),
                 Err(error) => tracing::warn!(%error, device, "a device gets no token"),
@@ -195,11 +196,11 @@ impl Devices {
 }
 
 /// A status as devices and dashboards read it.
-pub(super) const fn word(status: Status) -> &'static str {
+pub(super) const fn word(status: DeviceStatus) -> &'static str {
     match status {
-        Status::Online => "online",
-        Status::Offline => "offline",
-        Status::Provisioning => "provisioning",
+        DeviceStatus::Online => "online",
+        DeviceStatus::Offline => "offline",
+        DeviceStatus::Provisioning => "provisioning",
     }
 }
 
@@ -217,7 +218,7 @@ pub(super) fn shown(holder: &Holder) -> serde_json::Value {
 fn note(event: &SessionEvent, source: Option<Source>) {
     let outcome = format!("{:?}", event.outcome).to_lowercase();
     let reason = match event.reason {
-        pointwork_core::device::Reason::Auth(_) => "auth".to_owned(),
+        pointwork_core::devices::SessionReason::Auth(_) => "auth".to_owned(),
         reason => format!("{reason:?}").to_lowercase(),
     };
     metrics::counter!("pointwork_device_sessions_total", "outcome" => outcome.clone(), "reason" => reason.clone())

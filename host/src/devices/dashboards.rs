@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pointwork_core::device::Status;
+use pointwork_core::devices::DeviceStatus;
 use serde_json::json;
 
 use super::{
@@ -44,7 +44,7 @@ impl Devices {
     pub(super) fn tell_dashboards(
         &self,
         device: &str,
-        status: Status,
+        status: DeviceStatus,
         epoch: u64,
         owner: Option<&str>,
         last_seen_ms: u64,
@@ -77,7 +77,7 @@ impl Devices {
 }
 
 /// If two events describe the same device, the one with the higher `epoch` is newer.
-fn told(device: &str, status: Status, epoch: u64, last_seen_ms: u64) -> serde_json::Value {
+fn told(device: &str, status: DeviceStatus, epoch: u64, last_seen_ms: u64) -> serde_json::Value {
     json!({ "device_id": device, "status": word(status), "epoch": epoch, "last_seen_ms": last_seen_ms })
 }
 

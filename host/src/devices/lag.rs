@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use pointwork_core::device::LoadBand;
+use pointwork_core::devices::LoadBand;
 use tokio::time::{Instant, sleep};
 
 use super::state::Devices;

@@ -1,6 +1,6 @@
 //! The sessions of devices: which of a device's sockets holds its session.
 //!
-//! The machine ([`pointwork_core::device::Sessions`]) decides. This room feeds it and carries out its commands: on sockets of the
+//! The machine ([`pointwork_core::devices::DeviceSessions`]) decides. This room feeds it and carries out its commands: on sockets of the
 //! namespace `/device`, on the records in the store, and at other replicas.
 
 mod carry_out;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pointwork_core::device::{Record, StoreAway, Swapped};
-use pointwork_core::experiment::Trial;
+use pointwork_core::devices::{DeviceRecord, StoreAway, SwapResult};
+use pointwork_core::experiments::Trial;
 use serde_json::{Value, json};
 
 use super::{
@@ -91,7 +91,7 @@ impl Devices {
     /// # Errors
     /// When it was not done.
     pub async fn change(self: &Arc<Self>, device: &str, change: Change) -> Result<Overview, OperateError> {
-        let change_record = |record: &Record| match change {
+        let change_record = |record: &DeviceRecord| match change {
             Change::Disconnect => record.disconnected(unix_ms()),
             Change::Block => record.blocked(unix_ms()),
             Change::Unblock => record.unblocked(unix_ms()),
@@ -127,7 +127,7 @@ impl Devices {
     }
 
     /// Whichever replica it is at.
-    fn tell_holder(&self, holder: &pointwork_core::device::Holder, event: &str, data: &Value) {
+    fn tell_holder(&self, holder: &pointwork_core::devices::Holder, event: &str, data: &Value) {
         let socket = holder.socket.0.to_be_bytes();
         let (Ok(socket), Some(devices)) =
             (std::str::from_utf8(&socket), self.io.get().and_then(|io| io.of(DEVICE_NSP)))
@@ -137,7 +137,7 @@ impl Devices {
         broadcast(devices.to(socket.to_owned()), event, data);
     }
 
-    async fn known(&self, device: &str) -> Result<Record, OperateError> {
+    async fn known(&self, device: &str) -> Result<DeviceRecord, OperateError> {
         let record = self.store.read(device).await?;
         if record.epoch == 0 { Err(OperateError::Unknown) } else { Ok(record) }
     }
@@ -146,23 +146,23 @@ impl Devices {
     async fn rewrite(
         &self,
         device: &str,
-        change: impl Fn(&Record) -> Record,
-    ) -> Result<(Record, Record), OperateError> {
+        change: impl Fn(&DeviceRecord) -> DeviceRecord,
+    ) -> Result<(DeviceRecord, DeviceRecord), OperateError> {
         for _ in 0..TRIES_MAX {
             let before = self.known(device).await?;
             let after = change(&before);
             match self.store.swap(device, before.epoch, &after).await {
-                Swapped::Won => return Ok((before, after)),
-                Swapped::Lost => {}
-                Swapped::Away => return Err(OperateError::Away),
+                SwapResult::Won => return Ok((before, after)),
+                SwapResult::Lost => {}
+                SwapResult::Away => return Err(OperateError::Away),
             }
         }
         Err(OperateError::Contended)
     }
 }
 
-fn overview(device: &str, record: &Record) -> Overview {
-    let happened = |event: &pointwork_core::device::Happened| json!({ "what": format!("{:?}", event.what).to_lowercase(), "at_ms": event.at_ms });
+fn overview(device: &str, record: &DeviceRecord) -> Overview {
+    let happened = |event: &pointwork_core::devices::Happened| json!({ "what": format!("{:?}", event.what).to_lowercase(), "at_ms": event.at_ms });
     json!({
         "device_id": device,
         "status": word(record.status),

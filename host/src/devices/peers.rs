@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use pointwork_core::{SocketId, device::OwnerAnswer};
+use pointwork_core::{SocketId, devices::OwnerAnswer};
 use rmpv::Value;
 use tokio::time::sleep;
 

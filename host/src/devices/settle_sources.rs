@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use pointwork_core::device::OpId;
+use pointwork_core::devices::OpId;
 
 use crate::policies::slots::Source;
 

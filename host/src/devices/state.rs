@@ -8,8 +8,8 @@ use std::{
 
 use pointwork_core::{
     SocketId, Time,
-    decision::Departure,
-    device::{DeviceCommand, Moment, Registration, Sessions},
+    decisions::Departure,
+    devices::{DeviceCommand, DeviceSessions, Moment, Registration},
     time::span_ms,
 };
 use socketioxide_redis_streams::Namespace;
@@ -49,7 +49,7 @@ pub struct Devices {
 
 /// What the driver's lock guards.
 pub(super) struct DeviceState {
-    pub(super) sessions: Sessions,
+    pub(super) sessions: DeviceSessions,
     /// Exactly those that the machine knows.
     pub(super) clients: HashMap<SocketId, DeviceClient>,
     pub(super) settle_sources: SettleSources,
@@ -93,7 +93,7 @@ impl Devices {
         store: Arc<DeviceStore>,
     ) -> Arc<Self> {
         let cluster = replicas.cluster();
-        let sessions = Sessions::new(cluster.uid().into(), config.device.settings());
+        let sessions = DeviceSessions::new(cluster.uid().into(), config.device.settings());
         let state = DeviceState { sessions, clients: HashMap::new(), settle_sources: SettleSources::default() };
         Arc::new(Self {
             driver: Driver::new(state, Clock::start()),

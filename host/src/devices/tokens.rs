@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use pointwork_core::device::Proof;
+use pointwork_core::devices::Proof;
 
 use crate::{
     config::AuthConfig,

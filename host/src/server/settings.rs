@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use pointwork_core::Settings;
+use pointwork_core::CallSettings;
 use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 use wildmatch::WildMatch;
 
 use crate::{
-    calls::{CallSettings, Deadlines, LookupSettings},
+    calls::{CallsConfig, Deadlines, LookupSettings},
     config::{Config, CorsOrigins, ListenConfig},
     telemetry::MethodLabels,
 };
@@ -31,21 +31,21 @@ pub(super) fn warn(config: &Config) {
 }
 
 /// The settings of the calls.
-pub(super) fn call_settings(Config { rpc, metrics, .. }: &Config) -> CallSettings {
+pub(super) fn call_settings(Config { rpc, metrics, .. }: &Config) -> CallsConfig {
     let ruled = rpc.method.iter().map(|rule| &rule.pattern);
     let labels = MethodLabels {
         patterns: metrics.method_labels.iter().chain(ruled).cloned().collect(),
         registered_max: metrics.methods_max.as_usize(),
     };
-    let limits = Settings {
+    let limits = CallSettings {
         calls_per_user_max: rpc.calls_per_user_max.as_usize(),
         waiting_per_room_max: rpc.waiting_per_method_max.as_usize(),
         methods_per_socket_max: rpc.methods_per_socket_max.as_usize(),
         method_bytes_per_socket_max: rpc.method_bytes_per_socket_max.as_usize(),
         method_bytes_max: rpc.method_bytes_max.as_usize(),
-        ..Settings::default()
+        ..CallSettings::default()
     };
-    CallSettings {
+    CallsConfig {
         deadlines: Deadlines {
             methods: rpc
                 .method

@@ -2,7 +2,7 @@
 
 use std::{future::ready, sync::Arc};
 
-use pointwork_core::device::{Credentials, Key, Registration};
+use pointwork_core::devices::{Credentials, LimiterKey, Registration};
 use serde_json::json;
 use socketioxide::{TransportType, extract::Event as Name, handler::ConnectHandler, socket::DisconnectReason};
 
@@ -136,7 +136,7 @@ impl Claims {
     }
 
     fn registration(&self, is_polling: bool, address: Option<u64>) -> Registration {
-        let key = Key::of(self.device.clone(), self.fingerprint, self.token.as_deref().map(hash));
+        let key = LimiterKey::of(self.device.clone(), self.fingerprint, self.token.as_deref().map(hash));
         let (device, credentials) = match (&self.token, &self.pairing_code) {
             (Some(_), _) => (self.device.clone(), Credentials::Token),
             (None, Some(code)) if self.fingerprint.is_some() => {

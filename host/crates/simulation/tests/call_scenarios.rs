@@ -1,7 +1,7 @@
 //! Each scenario of calls is played: every invariant holds, with the native rules and with others, and the same seed gives the same.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use pointwork_core::decision::{Absence, Call, Candidate, Choice, Doubt, Verdict};
+use pointwork_core::decisions::{Absence, Call, Candidate, Choice, Doubt, Verdict};
 use pointwork_simulation::scenario::{RpcScenario, SHIPPED, Scenario, Worlds};
 use pointwork_simulation::{Native, RpcOutcomes, RuleMoment, Rules, Schedule};
 

@@ -1,7 +1,7 @@
 //! Each scenario of devices is played: every invariant holds, with the native rule and with others, and the same seed gives the same.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use pointwork_core::decision::SettleVerdict;
+use pointwork_core::decisions::SettleVerdict;
 use pointwork_simulation::scenario::{SHIPPED, Scenario, SettleScenario, Worlds};
 use pointwork_simulation::{NativeSettle, SettleOutcomes, SettleQuestion, SettleRules, settle};
 

@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 use pointwork_contract as contract;
-use pointwork_core::decision::{
+use pointwork_core::decisions::{
     Absence, CANDIDATES_MAX, Call, Candidate, Departure, Doubt, Event, HISTORY_MAX, Happening, Incumbent, Liveness,
     Newcomer, RETURNS_MAX, Traits,
 };

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use pointwork_core::{Answer as Outcome, call::message};
+use pointwork_core::{Answer as Outcome, calls::message};
 use tokio::{task::AbortHandle, time::Instant};
 
 use super::{budget::Reservation, location::SocketLocation};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pointwork_core::{CallRefused, call::message};
+use pointwork_core::{CallRefused, calls::message};
 
 use crate::edge::payload::{Incoming, Unfit, attachment_bytes, take};
 

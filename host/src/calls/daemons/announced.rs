@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pointwork_core::{BookCommand, SocketId, decision::Traits};
+use pointwork_core::{PeerCommand, SocketId, decisions::Traits};
 
 use crate::{
     calls::{
@@ -30,12 +30,12 @@ impl Calls {
     /// Something became known of a daemon of another replica; `owner` knows whose it is.
     pub(crate) fn remote(
         self: &Arc<Self>,
-        command: BookCommand<String>,
+        command: PeerCommand<String>,
         owner: impl FnOnce(SocketId) -> Option<String>,
     ) {
         match command {
-            BookCommand::AskSnapshot { .. } => {}
-            BookCommand::Connect { socket, user, replica, resumable } => {
+            PeerCommand::AskSnapshot { .. } => {}
+            PeerCommand::Connect { socket, user, replica, resumable } => {
                 let (Some(owner), Some(id)) = (owner(socket), text(socket)) else { return };
                 let seat = RemoteSocket { owner: owner.into(), id };
                 let traits = Traits { local: false, resumable, ..Traits::default() };
@@ -44,7 +44,7 @@ impl Calls {
                     state.switchboard.handle_connect(socket, user, replica, traits, now);
                 });
             }
-            BookCommand::Register { socket, user, method, age } => {
+            PeerCommand::Register { socket, user, method, age } => {
                 self.methods.registered(&method, || pointwork_policy::user_key(&user));
                 let registered = self.drive_shard_aside(self.shard_of(&user), |state, now| {
                     state.switchboard.handle_registered(socket, method, age, now)
@@ -54,13 +54,13 @@ impl Calls {
                     tracing::debug!(%error, "a method of another replica's daemon was not taken");
                 }
             }
-            BookCommand::Unregister { socket, user, method } => {
+            PeerCommand::Unregister { socket, user, method } => {
                 self.drive_shard_aside(self.shard_of(&user), |state, now| {
                     // Of a socket that is not known here there is nothing to take back.
                     let _ = state.switchboard.handle_unregister(socket, &method, now);
                 });
             }
-            BookCommand::Gone { socket, user, cause } => {
+            PeerCommand::Gone { socket, user, cause } => {
                 self.drive_shard_aside(self.shard_of(&user), |state, now| {
                     state.sockets.remove(&socket);
                     state.switchboard.handle_disconnect(socket, cause, now);

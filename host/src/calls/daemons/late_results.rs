@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use pointwork_core::{CallId, call::message};
+use pointwork_core::{CallId, calls::message};
 
 use super::call_name::named;
 use crate::{

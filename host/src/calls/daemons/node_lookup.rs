@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use pointwork_core::{
     RpcRoom, SocketId,
-    decision::{Departure, Traits},
+    decisions::{Departure, Traits},
     room,
 };
 use socketioxide_redis_streams::wire::Options;

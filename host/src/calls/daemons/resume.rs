@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use pointwork_core::{CallId, SocketId, call::message};
+use pointwork_core::{CallId, SocketId, calls::message};
 use socketioxide::socket::Sid;
 
 use super::call_name::named;

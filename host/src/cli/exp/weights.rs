@@ -1,7 +1,7 @@
 //! Parses the weights of arms.
 
 use anyhow::{Context, ensure};
-use pointwork_core::experiment::BUCKETS;
+use pointwork_core::experiments::BUCKETS;
 
 /// Parses weights that are separated by commas, in percent or in parts of 10,000. Returns parts of 10,000.
 ///

@@ -6,7 +6,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use pointwork_core::Time;
-use pointwork_core::device::Record;
+use pointwork_core::devices::DeviceRecord;
 use tokio::time::Instant;
 
 use super::place::Place;
@@ -27,16 +27,16 @@ impl Default for Alone {
 }
 
 impl Alone {
-    pub(super) fn read(&self, device: &str) -> Record {
+    pub(super) fn read(&self, device: &str) -> DeviceRecord {
         self.with(|records, _| records.kept.get(device).map(|kept| kept.record.clone()).unwrap_or_default())
     }
 
     /// Whether it had the expected epoch.
-    pub(super) fn swap(&self, device: &str, expected: u64, record: &Record) -> bool {
+    pub(super) fn swap(&self, device: &str, expected: u64, record: &DeviceRecord) -> bool {
         self.with(|records, now| records.swap(device, expected, record, now))
     }
 
-    pub(super) fn page(&self, after: Option<&str>, count: usize) -> Vec<(String, Record)> {
+    pub(super) fn page(&self, after: Option<&str>, count: usize) -> Vec<(String, DeviceRecord)> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         self.with(|records, _| {
             let all = records.kept.range::<str, _>((from, Bound::Unbounded));
@@ -44,7 +44,7 @@ impl Alone {
         })
     }
 
-    pub(super) fn owned(&self, owner: &str, after: Option<&str>, count: usize) -> Vec<(String, Record)> {
+    pub(super) fn owned(&self, owner: &str, after: Option<&str>, count: usize) -> Vec<(String, DeviceRecord)> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         self.with(|records, _| {
             let its =
@@ -96,7 +96,7 @@ struct Records {
 }
 
 struct Kept {
-    record: Record,
+    record: DeviceRecord,
     expiry: Option<Expiry>,
 }
 
@@ -112,7 +112,7 @@ impl Records {
         }
     }
 
-    fn swap(&mut self, device: &str, expected: u64, record: &Record, now: Time) -> bool {
+    fn swap(&mut self, device: &str, expected: u64, record: &DeviceRecord, now: Time) -> bool {
         if self.kept.get(device).map_or(0, |kept| kept.record.epoch) != expected {
             return false;
         }
@@ -178,8 +178,8 @@ mod tests {
     use super::super::place::UNPAIRED_LIFE;
     use super::*;
 
-    fn unpaired(epoch: u64) -> Record {
-        Record { epoch, pairing_code: Some("c".into()), ..Record::default() }
+    fn unpaired(epoch: u64) -> DeviceRecord {
+        DeviceRecord { epoch, pairing_code: Some("c".into()), ..DeviceRecord::default() }
     }
 
     fn devices(records: &Records) -> Vec<&str> {
@@ -191,7 +191,7 @@ mod tests {
         let mut records = Records::new(10);
         let almost = Time::ZERO + (UNPAIRED_LIFE - Duration::from_millis(1));
         assert!(records.swap("a", 0, &unpaired(1), Time::ZERO));
-        assert!(records.swap("b", 0, &Record { is_paired: true, ..unpaired(1) }, Time::ZERO));
+        assert!(records.swap("b", 0, &DeviceRecord { is_paired: true, ..unpaired(1) }, Time::ZERO));
         assert!(records.swap("c", 0, &unpaired(1), Time::ZERO));
         records.expire(almost);
         assert!(records.swap("c", 1, &unpaired(2), almost));
@@ -210,7 +210,7 @@ mod tests {
         }
         assert_eq!(devices(&records), ["a", "c"]);
         for number in 0..10 {
-            let paired = Record { is_paired: true, ..unpaired(1) };
+            let paired = DeviceRecord { is_paired: true, ..unpaired(1) };
             assert!(records.swap(&format!("p{number}"), 0, &paired, Time::ZERO));
         }
         assert_eq!((records.kept.len(), records.expiring.len()), (12, 2));

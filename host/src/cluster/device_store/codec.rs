@@ -12,9 +12,9 @@
 //! an experiment counts is in `trial`, by the names of [`Trial`]. Hashes are text, because other programs' numbers do not hold 64 bits.
 
 use pointwork_core::SocketId;
-use pointwork_core::decision::{Departure, HISTORY_MAX, Happening};
-use pointwork_core::device::{Ended, Happened, Holder, Record, Status};
-use pointwork_core::experiment::Trial;
+use pointwork_core::decisions::{Departure, HISTORY_MAX, Happening};
+use pointwork_core::devices::{DeviceRecord, DeviceStatus, Ended, Happened, Holder};
+use pointwork_core::experiments::Trial;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -35,13 +35,13 @@ pub(super) enum Malformed {
 }
 
 /// Writes a record.
-pub(super) fn write(record: &Record) -> String {
+pub(super) fn write(record: &DeviceRecord) -> String {
     // Only a map whose keys are no texts cannot be written, and there is none in it.
     serde_json::to_string(&Written::from(record)).unwrap_or_default()
 }
 
 /// Reads a record.
-pub(super) fn read(text: &[u8]) -> Result<Record, Malformed> {
+pub(super) fn read(text: &[u8]) -> Result<DeviceRecord, Malformed> {
     let Versioned { v } = serde_json::from_slice(text)?;
     if v != VERSION {
         return Err(Malformed::Version(v));
@@ -59,7 +59,7 @@ struct Written {
     v: u32,
     epoch: u64,
     #[serde(with = "StatusName")]
-    status: Status,
+    status: DeviceStatus,
     flips: u64,
     refusals: u64,
     seen_ms: u64,
@@ -106,7 +106,7 @@ struct WrittenEnded {
 struct WrittenEvent(u64, #[serde(with = "HappeningName")] Happening);
 
 #[derive(Serialize, Deserialize)]
-#[serde(remote = "Status", rename_all = "snake_case")]
+#[serde(remote = "DeviceStatus", rename_all = "snake_case")]
 enum StatusName {
     Offline,
     Online,
@@ -137,8 +137,8 @@ enum HappeningName {
     Refreshed,
 }
 
-impl From<&Record> for Written {
-    fn from(record: &Record) -> Self {
+impl From<&DeviceRecord> for Written {
+    fn from(record: &DeviceRecord) -> Self {
         let ended =
             |ended: &Ended| WrittenEnded { how: ended.how, at_ms: ended.at_ms, replica: ended.replica.to_string() };
         Self {
@@ -174,13 +174,13 @@ impl From<&Holder> for WrittenHolder {
     }
 }
 
-impl TryFrom<Written> for Record {
+impl TryFrom<Written> for DeviceRecord {
     type Error = Malformed;
 
     fn try_from(written: Written) -> Result<Self, Malformed> {
         let ended = |ended: WrittenEnded| Ended { how: ended.how, at_ms: ended.at_ms, replica: ended.replica.into() };
         let event = |WrittenEvent(at_ms, what)| Happened { at_ms, what };
-        Ok(Record {
+        Ok(DeviceRecord {
             epoch: written.epoch,
             holder: written.holder.map(Holder::try_from).transpose()?,
             ended: written.ended.map(ended),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pointwork_core::device::{Record, Status};
+use pointwork_core::devices::{DeviceRecord, DeviceStatus};
 
 /// How long a record of a device that is not paired is kept without a change.
 pub(super) const UNPAIRED_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -22,8 +22,9 @@ pub(super) struct Place<'a> {
 
 impl Place<'_> {
     /// That of a record. An empty code or name counts as none.
-    pub(super) fn of(record: &Record) -> Place<'_> {
-        let ended = || record.ended.as_ref().filter(|_| record.status != Status::Offline).map(|ended| &*ended.replica);
+    pub(super) fn of(record: &DeviceRecord) -> Place<'_> {
+        let ended =
+            || record.ended.as_ref().filter(|_| record.status != DeviceStatus::Offline).map(|ended| &*ended.replica);
         let replica = record.holder.as_ref().map(|holder| &*holder.replica).or_else(ended);
         // An operator's block stands until an operator takes it back.
         let life = (!record.is_paired && !record.is_blocked).then_some(UNPAIRED_LIFE);
@@ -39,13 +40,13 @@ impl Place<'_> {
 #[cfg(test)]
 mod tests {
     use pointwork_core::SocketId;
-    use pointwork_core::decision::Departure;
-    use pointwork_core::device::Holder;
-    use pointwork_core::device::record::Fate;
+    use pointwork_core::decisions::Departure;
+    use pointwork_core::devices::Holder;
+    use pointwork_core::devices::record::Fate;
 
     use super::*;
 
-    fn held() -> Record {
+    fn held() -> DeviceRecord {
         let holder = Holder {
             replica: "r".into(),
             socket: SocketId(1),
@@ -55,7 +56,7 @@ mod tests {
             fingerprint: None,
             address: None,
         };
-        Record { pairing_code: Some("c".into()), ..Record::default() }.accepted(holder, Fate::Evicted, 0, 1)
+        DeviceRecord { pairing_code: Some("c".into()), ..DeviceRecord::default() }.accepted(holder, Fate::Evicted, 0, 1)
     }
 
     #[test]
@@ -64,22 +65,22 @@ mod tests {
         let ended = held().released(Departure::TransportLost, 2);
         assert_eq!(Place::of(&ended).replica, Some("r"));
         assert_eq!(Place::of(&ended.offline(0, 3)).replica, None);
-        assert_eq!(Place::of(&held().touched(Status::Offline, false, 0, 2)).replica, Some("r"));
-        assert_eq!(Place::of(&Record::default()).replica, None);
+        assert_eq!(Place::of(&held().touched(DeviceStatus::Offline, false, 0, 2)).replica, Some("r"));
+        assert_eq!(Place::of(&DeviceRecord::default()).replica, None);
     }
 
     #[test]
     fn only_a_device_that_is_not_paired_has_a_code_and_expires() {
         assert_eq!(
-            Place::of(&Record::default()),
+            Place::of(&DeviceRecord::default()),
             Place { code: None, replica: None, owner: None, life: Some(UNPAIRED_LIFE) }
         );
         assert_eq!(Place::of(&held()).code, Some("c"));
-        let paired = Record { is_paired: true, ..held() };
+        let paired = DeviceRecord { is_paired: true, ..held() };
         assert_eq!((Place::of(&paired).code, Place::of(&paired).life), (None, None));
-        let owned = |is_paired| Record { is_paired, owner: Some("o".into()), ..held() };
+        let owned = |is_paired| DeviceRecord { is_paired, owner: Some("o".into()), ..held() };
         assert_eq!((Place::of(&owned(false)).owner, Place::of(&owned(true)).owner), (None, Some("o")));
         assert_eq!(Place::of(&held().blocked(2)).life, None);
-        assert_eq!(Place::of(&Record { pairing_code: Some("".into()), ..held() }).code, None);
+        assert_eq!(Place::of(&DeviceRecord { pairing_code: Some("".into()), ..held() }).code, None);
     }
 }

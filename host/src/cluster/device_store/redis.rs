@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pointwork_core::device::{Record, StoreAway, Swapped};
+use pointwork_core::devices::{DeviceRecord, StoreAway, SwapResult};
 use socketioxide_redis_streams::transport::TransportError;
 use socketioxide_redis_streams::transport::redis::{Redis, ScriptReply};
 use tokio::sync::Semaphore;
@@ -57,14 +57,14 @@ impl Shared {
         }
     }
 
-    pub(super) async fn read(&self, device: &str) -> Result<Record, Unread> {
+    pub(super) async fn read(&self, device: &str) -> Result<DeviceRecord, Unread> {
         match self.run(READ, vec![device.to_owned()]).await? {
-            ScriptReply::Nothing => Ok(Record::default()),
+            ScriptReply::Nothing => Ok(DeviceRecord::default()),
             record => record_of(device, record),
         }
     }
 
-    pub(super) async fn read_each(&self, devices: &[String]) -> Result<Vec<Option<Record>>, StoreAway> {
+    pub(super) async fn read_each(&self, devices: &[String]) -> Result<Vec<Option<DeviceRecord>>, StoreAway> {
         let mut records = Vec::with_capacity(devices.len());
         for step in devices.chunks(STEP_MAX) {
             for (device, record) in step.iter().zip(list(self.run(READ_EACH, step.to_vec()).await?)?) {
@@ -75,7 +75,7 @@ impl Shared {
         Ok(records)
     }
 
-    pub(super) async fn swap(&self, device: &str, expected: u64, record: &Record) -> Swapped {
+    pub(super) async fn swap(&self, device: &str, expected: u64, record: &DeviceRecord) -> SwapResult {
         let place = Place::of(record);
         let args = vec![
             device.to_owned(),
@@ -90,9 +90,9 @@ impl Shared {
             SWEEP_MAX.to_string(),
         ];
         match self.run(SWAP, args).await {
-            Ok(ScriptReply::Number(1)) => Swapped::Won,
-            Ok(ScriptReply::Number(0)) => Swapped::Lost,
-            Ok(_) | Err(StoreAway) => Swapped::Away,
+            Ok(ScriptReply::Number(1)) => SwapResult::Won,
+            Ok(ScriptReply::Number(0)) => SwapResult::Lost,
+            Ok(_) | Err(StoreAway) => SwapResult::Away,
         }
     }
 
@@ -102,7 +102,7 @@ impl Shared {
         owner: Option<&str>,
         after: Option<&str>,
         count: usize,
-    ) -> Result<Vec<(String, Record)>, StoreAway> {
+    ) -> Result<Vec<(String, DeviceRecord)>, StoreAway> {
         let owner = owner.unwrap_or_default();
         let mut page = Vec::with_capacity(count);
         let mut from = after.map_or_else(|| "-".to_owned(), |after| format!("({after}"));
@@ -177,7 +177,7 @@ impl Shared {
     }
 }
 
-fn record_of(device: &str, reply: ScriptReply) -> Result<Record, Unread> {
+fn record_of(device: &str, reply: ScriptReply) -> Result<DeviceRecord, Unread> {
     let ScriptReply::Text(text) = reply else { return Err(unexpected().into()) };
     codec::read(&text).map_err(|error| {
         metrics::counter!("pointwork_device_records_malformed_total").increment(1);

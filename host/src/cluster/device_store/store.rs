@@ -20,7 +20,7 @@
 
 use std::sync::Arc;
 
-use pointwork_core::device::{Record, StoreAway, Swapped};
+use pointwork_core::devices::{DeviceRecord, StoreAway, SwapResult};
 use socketioxide_redis_streams::transport::redis::Redis;
 
 use crate::{cluster::replicas::Replicas, config::RedisConfig};
@@ -62,7 +62,7 @@ impl DeviceStore {
     ///
     /// # Errors
     /// Also when there is one that cannot be read: it is not taken for none.
-    pub(crate) async fn read(&self, device: &str) -> Result<Record, Unread> {
+    pub(crate) async fn read(&self, device: &str) -> Result<DeviceRecord, Unread> {
         match self {
             Self::Alone(alone) => Ok(alone.read(device)),
             Self::Redis(shared) => shared.read(device).await,
@@ -73,7 +73,7 @@ impl DeviceStore {
     ///
     /// # Errors
     /// When the store is away.
-    pub(crate) async fn read_each(&self, devices: &[String]) -> Result<Vec<Option<Record>>, StoreAway> {
+    pub(crate) async fn read_each(&self, devices: &[String]) -> Result<Vec<Option<DeviceRecord>>, StoreAway> {
         match self {
             Self::Alone(alone) => Ok(devices.iter().map(|device| Some(alone.read(device))).collect()),
             Self::Redis(shared) => shared.read_each(devices).await,
@@ -81,10 +81,10 @@ impl DeviceStore {
     }
 
     /// Writes a record if the device's has the epoch `expected` (0: if there is none), in one step. `record` has a greater one.
-    pub(crate) async fn swap(&self, device: &str, expected: u64, record: &Record) -> Swapped {
+    pub(crate) async fn swap(&self, device: &str, expected: u64, record: &DeviceRecord) -> SwapResult {
         match self {
-            Self::Alone(alone) if alone.swap(device, expected, record) => Swapped::Won,
-            Self::Alone(_) => Swapped::Lost,
+            Self::Alone(alone) if alone.swap(device, expected, record) => SwapResult::Won,
+            Self::Alone(_) => SwapResult::Lost,
             Self::Redis(shared) => shared.swap(device, expected, record).await,
         }
     }
@@ -94,7 +94,11 @@ impl DeviceStore {
     ///
     /// # Errors
     /// When the store is away.
-    pub(crate) async fn page(&self, after: Option<&str>, count: usize) -> Result<Vec<(String, Record)>, StoreAway> {
+    pub(crate) async fn page(
+        &self,
+        after: Option<&str>,
+        count: usize,
+    ) -> Result<Vec<(String, DeviceRecord)>, StoreAway> {
         let count = count.min(PAGE_MAX);
         match self {
             Self::Alone(alone) => Ok(alone.page(after, count)),
@@ -111,7 +115,7 @@ impl DeviceStore {
         owner: &str,
         after: Option<&str>,
         count: usize,
-    ) -> Result<Vec<(String, Record)>, StoreAway> {
+    ) -> Result<Vec<(String, DeviceRecord)>, StoreAway> {
         let count = count.min(PAGE_MAX);
         match self {
             Self::Alone(alone) => Ok(alone.owned(owner, after, count)),

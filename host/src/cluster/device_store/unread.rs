@@ -1,6 +1,6 @@
 //! Why a record was not read.
 
-use pointwork_core::device::StoreAway;
+use pointwork_core::devices::StoreAway;
 
 /// Why a record was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post},
 };
-use pointwork_core::experiment::{ChangeError, CreateError, Experiment, Slot};
+use pointwork_core::experiments::{ChangeError, CreateError, Experiment, Slot};
 use pointwork_policy::WASM_MAX_BYTES;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pointwork_core::decision::Departure;
+use pointwork_core::decisions::Departure;
 use serde::Serialize;
 
 use crate::config::ID_BYTES_MAX;

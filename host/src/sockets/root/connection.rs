@@ -3,7 +3,7 @@
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-use pointwork_core::{Session, decision::Departure, room};
+use pointwork_core::{UserSession, decisions::Departure, room};
 use socketioxide_redis_streams::Following;
 
 use super::{
@@ -182,7 +182,7 @@ impl Connection {
     /// Whether an activity says something of now: what a session said before it ended does not.
     fn is_news(&self, activity: &Activity) -> bool {
         let Activity::Session { id, active, active_at, .. } = activity else { return true };
-        let session = Session { user: self.identity.user.clone(), id: id.as_str().into() };
+        let session = UserSession { user: self.identity.user.clone(), id: id.as_str().into() };
         let replicas = self.calls.replicas();
         if *active {
             return replicas.session_lives(&session, *active_at);

@@ -7,7 +7,7 @@ mod offsets;
 
 use std::{future::ready, sync::Arc};
 
-use pointwork_core::decision::Departure;
+use pointwork_core::decisions::Departure;
 use socketioxide::{
     extract::{Event as Name, TryData},
     handler::ConnectHandler,

@@ -8,7 +8,7 @@ use pointwork::{
     config::{PolicyConfig, RpcConfig},
     policies::slots::Policies,
 };
-use pointwork_core::decision::Call;
+use pointwork_core::decisions::Call;
 use pointwork_policy::SlotName;
 use pointwork_tests::{built, measure::quantile::quantile, questions};
 

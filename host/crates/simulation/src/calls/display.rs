@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use pointwork_core::{Change, Numbered, Part};
+use pointwork_core::{NumberedChange, SnapshotPart, SocketChange};
 
 use crate::calls::events::{CallRef, ClientPacket, DaemonResult, PeerMessage, PeerRequest, Resumed, ServerPacket};
 use crate::calls::rooms::{METHOD_NAMES, Room, USER_NAMES};
@@ -87,13 +87,13 @@ impl fmt::Display for PeerMessage {
 /// Formats a type of the machines briefly.
 struct Brief<'a, T>(&'a T);
 
-impl fmt::Display for Brief<'_, Numbered> {
+impl fmt::Display for Brief<'_, NumberedChange> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.0.seq)?;
         match &self.0.change {
-            Change::Joined { socket, user, method, .. } => write!(f, "socket {} has {user}:{method}", socket.0),
-            Change::Left { socket, method } => write!(f, "socket {} took {method} back", socket.0),
-            Change::Gone { socket, cause } => write!(f, "socket {} is gone: {cause:?}", socket.0),
+            SocketChange::Joined { socket, user, method, .. } => write!(f, "socket {} has {user}:{method}", socket.0),
+            SocketChange::Left { socket, method } => write!(f, "socket {} took {method} back", socket.0),
+            SocketChange::Gone { socket, cause } => write!(f, "socket {} is gone: {cause:?}", socket.0),
         }
     }
 }
@@ -106,9 +106,9 @@ impl fmt::Display for Brief<'_, Resumed> {
     }
 }
 
-impl fmt::Display for Brief<'_, Part> {
+impl fmt::Display for Brief<'_, SnapshotPart> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Part { seq, index, last, sockets } = self.0;
+        let SnapshotPart { seq, index, last, sockets } = self.0;
         write!(f, "{seq}, part {index}{}:", if *last { ", the last" } else { "" })?;
         for announced in sockets {
             write!(f, " socket {} ({})", announced.socket.0, announced.methods.len())?;

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use pointwork_core::decision::{Choice, Verdict};
-use pointwork_core::{AskId, CallId, Numbered, Part, SocketId};
+use pointwork_core::decisions::{Choice, Verdict};
+use pointwork_core::{AskId, CallId, NumberedChange, SnapshotPart, SocketId};
 
 use crate::calls::rooms::Room;
 
@@ -102,11 +102,11 @@ pub(crate) enum PeerMessage {
     /// The sender ends.
     Farewell,
     /// A change of what the sender's sockets have registered.
-    Change(Rc<Numbered>),
+    Change(Rc<NumberedChange>),
     /// What have your sockets registered?
     AskSnapshot,
     /// A part of the answer.
-    Part(Rc<Part>),
+    Part(Rc<SnapshotPart>),
     /// The sender shuts down.
     ShuttingDown,
     /// The sender knows that the receiver shuts down.

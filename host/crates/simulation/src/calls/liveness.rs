@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use pointwork_core::Time;
-use pointwork_core::decision::Departure;
+use pointwork_core::decisions::Departure;
 
 use crate::calls::events::Process;
 

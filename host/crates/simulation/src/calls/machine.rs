@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pointwork_core::decision::Departure;
+use pointwork_core::decisions::Departure;
 use pointwork_core::{
-    Answer, CallId, CallRefused, Command, Load, RegisterError, RpcRoom, Settings, SocketId, Switchboard, Time,
+    Answer, CallCommand, CallId, CallLoad, CallMachine, CallRefused, CallSettings, RegisterError, RpcRoom, SocketId,
+    Time,
 };
 
 /// A mistake that the machine is made to make.
@@ -31,7 +32,7 @@ pub enum Flaw {
 
 /// The machine of one process.
 pub(crate) struct FlawedSwitchboard {
-    board: Switchboard<u64>,
+    board: CallMachine<u64>,
     flaw: Option<Flaw>,
     now: Time,
     /// The calls in flight, while there is a flaw.
@@ -39,7 +40,7 @@ pub(crate) struct FlawedSwitchboard {
     rooms: BTreeMap<CallId, RpcRoom>,
     /// Calls that have ended and are not let go, with their deadlines.
     ghosts: BTreeSet<(Time, CallId)>,
-    extra: VecDeque<Command<u64>>,
+    extra: VecDeque<CallCommand<u64>>,
 }
 
 #[derive(Clone, Copy)]
@@ -53,7 +54,7 @@ struct Flight {
 impl FlawedSwitchboard {
     pub(crate) fn new(flaw: Option<Flaw>) -> FlawedSwitchboard {
         FlawedSwitchboard {
-            board: Switchboard::new(Settings::default()),
+            board: CallMachine::new(CallSettings::default()),
             flaw,
             now: Time::ZERO,
             flights: BTreeMap::new(),
@@ -64,7 +65,7 @@ impl FlawedSwitchboard {
     }
 
     /// The machine, told that it is `now`: for inputs that no flaw changes.
-    pub(crate) fn at(&mut self, now: Time) -> &mut Switchboard<u64> {
+    pub(crate) fn at(&mut self, now: Time) -> &mut CallMachine<u64> {
         self.pass(now);
         &mut self.board
     }
@@ -129,7 +130,7 @@ impl FlawedSwitchboard {
         self.board.poll_timeout().into_iter().chain(kept).min()
     }
 
-    pub(crate) fn load(&self) -> Load {
+    pub(crate) fn load(&self) -> CallLoad {
         let mut load = self.board.load();
         load.timers += self.kept().count();
         load
@@ -139,11 +140,11 @@ impl FlawedSwitchboard {
         self.board.in_flight(socket)
     }
 
-    pub(crate) fn next_command(&mut self) -> Option<Command<u64>> {
+    pub(crate) fn next_command(&mut self) -> Option<CallCommand<u64>> {
         let Some(flaw) = self.flaw else { return self.board.next_command() };
         while let Some(command) = self.board.next_command() {
             self.watch(&command);
-            if flaw != Flaw::DropCancel || !matches!(command, Command::Forget { .. }) {
+            if flaw != Flaw::DropCancel || !matches!(command, CallCommand::Forget { .. }) {
                 return Some(command);
             }
         }
@@ -155,13 +156,13 @@ impl FlawedSwitchboard {
         self.ghosts.iter().filter(|_| self.flaw == Some(Flaw::KeepTimer))
     }
 
-    fn watch(&mut self, command: &Command<u64>) {
+    fn watch(&mut self, command: &CallCommand<u64>) {
         match command {
-            Command::Emit { call, target, left, resumable } => {
+            CallCommand::Emit { call, target, left, resumable } => {
                 let flight = Flight { target: *target, deadline: self.now + *left, left: *left, resumable: *resumable };
                 self.flights.insert(*call, flight);
             }
-            Command::Answer { call, .. } | Command::Forget { call } => {
+            CallCommand::Answer { call, .. } | CallCommand::Forget { call } => {
                 self.rooms.remove(call);
                 if let Some(flight) = self.flights.remove(call) {
                     self.ghosts.insert((flight.deadline, *call));
@@ -178,7 +179,7 @@ impl FlawedSwitchboard {
             && let Some((_, call)) = self.ghosts.pop_first()
         {
             if self.flaw == Some(Flaw::AnswerOnTimeoutToo) {
-                self.extra.push_back(Command::Answer { call, answer: Answer::TimedOut });
+                self.extra.push_back(CallCommand::Answer { call, answer: Answer::TimedOut });
             }
         }
     }
@@ -192,7 +193,7 @@ impl FlawedSwitchboard {
             let is_its = |room: &RpcRoom| Some(&room.user) == user && room.method == *method;
             if self.rooms.get(call).is_some_and(is_its) {
                 let Flight { left, resumable, .. } = *flight;
-                self.extra.push_back(Command::Emit { call: *call, target: socket, left, resumable });
+                self.extra.push_back(CallCommand::Emit { call: *call, target: socket, left, resumable });
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pointwork_core::CallId;
-use pointwork_core::call::message;
+use pointwork_core::calls::message;
 
 use crate::calls::events::{Connection, Process};
 use crate::calls::rooms::Room;

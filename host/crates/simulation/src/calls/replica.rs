@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use pointwork_core::{Book, BookSettings, CallId, Roster, SocketId};
+use pointwork_core::{Announcer, CallId, PeerDirectory, PeerSettings, SocketId};
 
 use crate::calls::events::{CallEvent, CallRef, CallToken, Connection, PeerMessage, Process};
 use crate::calls::liveness::Liveness;
@@ -17,8 +17,8 @@ pub(crate) struct CallReplica {
     pub(crate) state: ProcessState,
     pub(crate) clock: ReplicaClock,
     pub(crate) machine: FlawedSwitchboard,
-    pub(crate) roster: Roster,
-    pub(crate) book: Book<Process>,
+    pub(crate) roster: Announcer,
+    pub(crate) book: PeerDirectory<Process>,
     pub(crate) liveness: Liveness,
     /// The token of each call by its number, less one.
     pub(crate) calls: Vec<CallToken>,
@@ -116,8 +116,8 @@ impl CallReplica {
             state: ProcessState::Running,
             clock: ReplicaClock::new(now),
             machine: FlawedSwitchboard::new(flaw),
-            roster: Roster::new(),
-            book: Book::new(BookSettings::default()),
+            roster: Announcer::new(),
+            book: PeerDirectory::new(PeerSettings::default()),
             liveness: Liveness::default(),
             calls: Vec::new(),
             requests: Vec::new(),

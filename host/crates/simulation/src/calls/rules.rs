@@ -1,7 +1,7 @@
 //! The three rules that a call machine asks. The policies' engine can take the place of the native ones.
 
-use pointwork_core::decision::{Absence, Call, Candidate, Choice, Doubt, Verdict};
-use pointwork_core::rules;
+use pointwork_core::decisions::rules;
+use pointwork_core::decisions::{Absence, Call, Candidate, Choice, Doubt, Verdict};
 
 /// The time and the random bits that a policy gets for a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use pointwork_core::SocketId;
-use pointwork_core::decision::{Departure, SettleVerdict};
-use pointwork_core::device::{OpId, OwnerAnswer, Record, RegisterId, StoreAway, Swapped};
-use pointwork_core::experiment::Exposure;
+use pointwork_core::decisions::{Departure, SettleVerdict};
+use pointwork_core::devices::{DeviceRecord, OpId, OwnerAnswer, RegisterId, StoreAway, SwapResult};
+use pointwork_core::experiments::Exposure;
 
 #[derive(Debug)]
 pub(super) enum DeviceEvent {
@@ -40,11 +40,11 @@ pub(super) enum DeviceEvent {
     /// A read of a record reaches the store.
     Read { op: DeviceOperation },
     /// The replica has the record.
-    ReadDone { op: DeviceOperation, result: Box<Result<Record, StoreAway>> },
+    ReadDone { op: DeviceOperation, result: Box<Result<DeviceRecord, StoreAway>> },
     /// A compare-and-set reaches the store.
-    Swap { op: DeviceOperation, expected: u64, record: Box<Record> },
+    Swap { op: DeviceOperation, expected: u64, record: Box<DeviceRecord> },
     /// The replica knows what became of it.
-    SwapDone { op: DeviceOperation, swapped: Swapped },
+    SwapDone { op: DeviceOperation, swapped: SwapResult },
     /// A replica is asked about its socket.
     AskOwner { op: DeviceOperation, uid: Arc<str>, socket: SocketId, is_lost: bool },
     /// The asking replica has the answer, or gave up waiting for one.

@@ -1,6 +1,6 @@
 //! Measures what a device goes through: how long it is stranded, unserved or offline, and how soon its session settles.
 
-use pointwork_core::device::Status;
+use pointwork_core::devices::DeviceStatus;
 
 /// Adds up the times in which something was so, until the end of what is measured.
 #[derive(Default)]
@@ -24,7 +24,7 @@ pub(super) struct DeviceMeter {
     settled_us: u64,
     settled: u64,
     /// What dashboards show: the status with the greatest epoch.
-    shown: Option<(u64, Status)>,
+    shown: Option<(u64, DeviceStatus)>,
 }
 
 /// How it is for a device.
@@ -69,15 +69,15 @@ impl DeviceMeter {
     }
 
     /// Dashboards are told its status. Of two messages the one with the greater epoch is the later.
-    pub(super) fn shows(&mut self, epoch: u64, status: Status, now_us: u64) {
+    pub(super) fn shows(&mut self, epoch: u64, status: DeviceStatus, now_us: u64) {
         if self.shown.is_some_and(|(known, _)| known > epoch) {
             return;
         }
         self.add_up(now_us);
         let was_ever_online = self.shown.is_some();
-        if status != Status::Offline || was_ever_online {
+        if status != DeviceStatus::Offline || was_ever_online {
             self.shown = Some((epoch, status));
-            self.now.is_offline = status == Status::Offline;
+            self.now.is_offline = status == DeviceStatus::Offline;
         }
     }
 
@@ -169,10 +169,10 @@ mod tests {
         meter.opens(1_000);
         meter.observe(true, None, 1_500);
         meter.observe(true, Some(0), 2_000);
-        meter.shows(1, Status::Online, 2_000);
+        meter.shows(1, DeviceStatus::Online, 2_000);
         meter.observe(false, None, 50_000);
-        meter.shows(2, Status::Offline, 60_000);
-        meter.shows(1, Status::Online, 61_000);
+        meter.shows(2, DeviceStatus::Offline, 60_000);
+        meter.shows(1, DeviceStatus::Online, 61_000);
         meter.observe(true, None, 90_000);
         assert_eq!(meter.stranded_for_us(95_000), 5_000);
         meter.observe(true, Some(1), 110_000);

@@ -1,7 +1,7 @@
 //! The rule that a machine of device sessions asks. The policies' engine can take the place of the native one.
 
-use pointwork_core::decision::{Event, Incumbent, Newcomer, SettleVerdict};
-use pointwork_core::rules;
+use pointwork_core::decisions::rules;
+use pointwork_core::decisions::{Event, Incumbent, Newcomer, SettleVerdict};
 
 /// What `settle` is asked.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,6 @@
 //! Plays one world of a scenario to its end, and measures what its devices go through.
 
-use pointwork_core::device::DeviceSettings;
+use pointwork_core::devices::DeviceSettings;
 
 use super::events::DeviceEvent;
 use super::report::{SettleOutcomes, SettleReport};

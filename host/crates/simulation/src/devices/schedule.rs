@@ -4,10 +4,10 @@
 //! register, refresh, close and die half-open, replicas that are killed, an operator.
 
 use pointwork_core::SocketId;
-use pointwork_core::decision::{Departure, Liveness, SettleVerdict};
-use pointwork_core::device::{DeviceLoad, DeviceSettings, Status};
-use pointwork_core::experiment::{self, Arm, Experiment, Guardrails, Module, Slot};
-use pointwork_core::rules;
+use pointwork_core::decisions::rules;
+use pointwork_core::decisions::{Departure, Liveness, SettleVerdict};
+use pointwork_core::devices::{DeviceLoad, DeviceSettings, DeviceStatus};
+use pointwork_core::experiments::{self, Arm, ArmModule, Experiment, Guardrails, Slot};
 
 use super::conditions::RandomFaults;
 use super::events::{DeviceEvent, OperatorChange};
@@ -104,14 +104,14 @@ fn settings(seed: u64) -> DeviceSettings {
 
 /// Two arms between which it makes no difference.
 fn experiment() -> Experiment {
-    let arm = |name: &str| Arm { name: name.to_owned(), module: Module::Native };
+    let arm = |name: &str| Arm { name: name.to_owned(), module: ArmModule::Native };
     Experiment {
         name: "e".to_owned(),
         slot: Slot::Settle,
         salt: "s".to_owned(),
         arms: vec![arm("control"), arm("treatment")],
         weights: vec![5_000, 5_000],
-        status: experiment::Status::Running,
+        status: experiments::Status::Running,
         shadow_only: false,
         horizon_ms: 20_000,
         window_ms: 2_500,
@@ -271,7 +271,7 @@ fn check_quiet(world: &mut DeviceWorld<'_>) {
             .collect();
         let is_heard = |(socket, _): &(SocketId, bool)| !world.sockets[index(*socket)].is_silent;
         let is_there = registered.first().is_some_and(is_heard);
-        let expected = if is_there { record.status_held() } else { Status::Offline };
+        let expected = if is_there { record.status_held() } else { DeviceStatus::Offline };
         world.auditor.check_quiet(&known.id, record, &registered, expected, is_lost);
     }
 }

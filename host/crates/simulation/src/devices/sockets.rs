@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pointwork_core::SocketId;
-use pointwork_core::device::{Credentials, Key, Registration};
+use pointwork_core::devices::{Credentials, LimiterKey, Registration};
 
 use super::meter::DeviceMeter;
 
@@ -95,7 +95,7 @@ impl SimulatedSocket {
         let claimed =
             matches!(self.credential, Credential::GoodToken | Credential::BadToken).then(|| device.id.clone());
         let token = (self.credential == Credential::TokenWithoutDevice).then_some(7);
-        let key = Key::of(claimed.clone(), is_pairing.then_some(fingerprint), token);
+        let key = LimiterKey::of(claimed.clone(), is_pairing.then_some(fingerprint), token);
         let credentials = match self.credential {
             Credential::PairingCode => Credentials::Pairing { code: "code".into() },
             Credential::Nothing => Credentials::Missing,

@@ -1,9 +1,9 @@
 //! Storms of opens and their neighbours, by name: on one replica and on two, inside and outside the warm-up.
 
 use pointwork_core::SocketId;
-use pointwork_core::decision::Departure;
-use pointwork_core::device::{DeviceSettings, Key, Record, Status};
-use pointwork_core::rules::SETTLE_MS;
+use pointwork_core::decisions::Departure;
+use pointwork_core::decisions::rules::SETTLE_MS;
+use pointwork_core::devices::{DeviceRecord, DeviceSettings, DeviceStatus, LimiterKey};
 
 use super::events::DeviceEvent;
 use super::rules::NativeSettle;
@@ -46,7 +46,7 @@ impl Calm {
         assert_eq!(self.world.auditor.broken, None);
     }
 
-    fn record(&self) -> Record {
+    fn record(&self) -> DeviceRecord {
         self.world.records[TABLET].clone()
     }
 
@@ -69,7 +69,7 @@ impl Calm {
     }
 
     fn is_quarantined(&self) -> bool {
-        let key = Key::Device("tablet".into());
+        let key = LimiterKey::Device("tablet".into());
         let mut running = self.world.running.iter();
         running.any(|replica| {
             let now = self.world.moment(*replica).now;
@@ -91,7 +91,7 @@ impl Calm {
                 continue;
             };
             assert!(self.is_open(holder.socket), "the record names {holder:?}, which is closed");
-            assert_eq!(record.status, Status::Online);
+            assert_eq!(record.status, DeviceStatus::Online);
             assert!(!self.is_quarantined());
         }
     }

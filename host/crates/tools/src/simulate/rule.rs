@@ -9,8 +9,8 @@ use std::{
 
 use anyhow::{Context, ensure};
 use pointwork_contract as contract;
-use pointwork_core::decision::{Absence, Call, Candidate, Choice, Doubt, SettleVerdict, Verdict};
-use pointwork_core::rules;
+use pointwork_core::decisions::rules;
+use pointwork_core::decisions::{Absence, Call, Candidate, Choice, Doubt, SettleVerdict, Verdict};
 use pointwork_policy::{
     Breaker, By, Decision, Digest, Engine, FailureKind, Grace, Policy, Presence, Settle, Slot, SlotLimits, SlotName,
     Target, contract::Moment, device_key, user_key,

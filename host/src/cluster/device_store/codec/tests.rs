@@ -16,15 +16,15 @@ fn a_record_is_written_as_it_is_described() {
         fingerprint: Some(255),
         address: Some(255),
     };
-    let record = Record {
+    let record = DeviceRecord {
         epoch: NOW_MS,
         holder: Some(holder),
         events: vec![Happened { at_ms: NOW_MS, what: Happening::Accepted }],
-        status: Status::Online,
+        status: DeviceStatus::Online,
         is_paired: true,
         owner: Some("o".into()),
         last_seen_ms: NOW_MS,
-        ..Record::default()
+        ..DeviceRecord::default()
     };
     let described: serde_json::Value = serde_json::from_str(
         r#"{"v":1,"epoch":1800000000000,"status":"online","flips":0,"refusals":0,"seen_ms":1800000000000,"paired":true,"owner":"o",
@@ -38,11 +38,11 @@ fn a_record_is_written_as_it_is_described() {
 
 #[test]
 fn the_rest_has_names_too() {
-    let ended = |how| Record {
+    let ended = |how| DeviceRecord {
         ended: Some(Ended { how, at_ms: 5, replica: "r".into() }),
         pairing_code: Some("c".into()),
         is_blocked: true,
-        ..Record::default()
+        ..DeviceRecord::default()
     };
     let text = write(&ended(Departure::TransportLost));
     assert!(text.contains(r#""ended":{"how":"transport_lost","at_ms":5,"replica":"r"}"#), "{text}");
@@ -52,7 +52,7 @@ fn the_rest_has_names_too() {
 
 #[test]
 fn a_trial_has_names_that_stay() {
-    let exposure = pointwork_core::experiment::Exposure {
+    let exposure = pointwork_core::experiments::Exposure {
         experiment: "e:s".into(),
         arm: "treatment".into(),
         is_control: false,
@@ -62,7 +62,7 @@ fn a_trial_has_names_that_stay() {
         silence_ms: 25_000,
         is_failed: true,
     };
-    let text = write(&Record { epoch: 1, ..Record::default() }.exposed(&exposure, 7).refused(7));
+    let text = write(&DeviceRecord { epoch: 1, ..DeviceRecord::default() }.exposed(&exposure, 7).refused(7));
     let written: serde_json::Value = serde_json::from_str(&text).unwrap();
     let described: serde_json::Value = serde_json::from_str(
         r#"{"experiment":"e:s","arm":"treatment","weights":[9500,500],"exposed_ms":7,"horizon_ms":600000,"window_ms":2500,
@@ -76,7 +76,7 @@ fn a_trial_has_names_that_stay() {
 #[test]
 fn a_record_without_a_trial_is_what_older_versions_write() {
     let mut random = fastrand::Rng::with_seed(8);
-    let record = Record { trial: None, ..record(&mut random) };
+    let record = DeviceRecord { trial: None, ..record(&mut random) };
     assert!(!write(&record).contains("trial"));
     assert_eq!(read(write(&record).as_bytes()).unwrap().trial, None);
 }
@@ -100,7 +100,7 @@ fn what_a_later_version_adds_is_not_read() {
 
 #[test]
 fn what_is_no_record_is_malformed() {
-    let good = write(&Record::default());
+    let good = write(&DeviceRecord::default());
     let holder = r#","holder":{"replica":"r","socket":"x","epoch":1,"since_ms":1},"events""#;
     for text in [
         String::new(),
@@ -123,6 +123,6 @@ fn what_is_no_record_is_malformed() {
 #[test]
 fn a_history_is_cut_to_what_a_record_holds() {
     let events: Vec<_> = (0..40).map(|at_ms| Happened { at_ms, what: Happening::Refused }).collect();
-    let read = read(write(&Record { events: events.clone(), ..Record::default() }).as_bytes()).unwrap();
+    let read = read(write(&DeviceRecord { events: events.clone(), ..DeviceRecord::default() }).as_bytes()).unwrap();
     assert_eq!(read.events, events[..HISTORY_MAX]);
 }

@@ -8,8 +8,8 @@ mod same;
 use std::time::Duration;
 
 use pointwork_core::SocketId;
-use pointwork_core::device::Holder;
-use pointwork_core::device::record::Fate;
+use pointwork_core::devices::Holder;
+use pointwork_core::devices::record::Fate;
 use socketioxide_redis_streams::transport::redis::RedisOptions;
 
 use super::*;
@@ -32,19 +32,19 @@ fn held_by(replica: &str, socket: u128) -> Holder {
 }
 
 /// A device without anything, held by a replica.
-fn held(replica: &str) -> Record {
-    Record::default().accepted(held_by(replica, 1), Fate::Evicted, 0, NOW_MS)
+fn held(replica: &str) -> DeviceRecord {
+    DeviceRecord::default().accepted(held_by(replica, 1), Fate::Evicted, 0, NOW_MS)
 }
 
 /// A device that waits for being paired.
-fn coded(code: &str) -> Record {
-    Record { epoch: 1, pairing_code: Some(code.into()), ..Record::default() }
+fn coded(code: &str) -> DeviceRecord {
+    DeviceRecord { epoch: 1, pairing_code: Some(code.into()), ..DeviceRecord::default() }
 }
 
 /// Writes what must be written.
-async fn put(store: &DeviceStore, device: &str, record: &Record) {
+async fn put(store: &DeviceStore, device: &str, record: &DeviceRecord) {
     let expected = store.read(device).await.unwrap().epoch;
-    assert_eq!(store.swap(device, expected, record).await, Swapped::Won);
+    assert_eq!(store.swap(device, expected, record).await, SwapResult::Won);
 }
 
 /// A replica's store in a server, connected.
@@ -56,7 +56,7 @@ async fn connected(server: &RedisServer, prefix: &str) -> DeviceStore {
 }
 
 /// Waits until the store is not away.
-async fn until_read(store: &DeviceStore) -> Record {
+async fn until_read(store: &DeviceStore) -> DeviceRecord {
     let read = async {
         loop {
             match store.read("d").await {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pointwork_core::decision::{Choice, Departure, Verdict};
+use pointwork_core::decisions::{Choice, Departure, Verdict};
 use pointwork_core::{AskId, CallId, SocketId, Time};
 
 use super::call_record::{CallRecord, GraceState};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use pointwork_core::decision::Departure;
-use pointwork_core::switchboard::TARGET_ASKS_MAX;
+use pointwork_core::calls::TARGET_ASKS_MAX;
+use pointwork_core::decisions::Departure;
 use pointwork_core::{AskId, SocketId, Time};
 
 use crate::calls::events::CallToken;

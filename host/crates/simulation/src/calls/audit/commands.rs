@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use pointwork_core::decision::{self, Departure};
-use pointwork_core::switchboard::UNANSWERABLE;
+use pointwork_core::calls::UNANSWERABLE;
+use pointwork_core::decisions::{self, Departure};
 use pointwork_core::time::span_ms;
-use pointwork_core::{Answer, AskId, CallId, Command, SocketId, Time};
+use pointwork_core::{Answer, AskId, CallCommand, CallId, SocketId, Time};
 
 use super::auditor::CallAuditor;
 use super::call_record::{GraceState, SentRequest};
@@ -13,16 +13,16 @@ use crate::calls::events::{DaemonResult, Process, connection};
 
 impl CallAuditor {
     /// A machine has a command.
-    pub(crate) fn check_command(&mut self, process: Process, command: &Command<u64>, now: Time) {
+    pub(crate) fn check_command(&mut self, process: Process, command: &CallCommand<u64>, now: Time) {
         match command {
-            Command::AskTarget { call, ask, .. } => {
+            CallCommand::AskTarget { call, ask, .. } => {
                 self.asked_about(process, *call, *ask, GraceState::None);
                 let record = self.views[process].record(*call);
                 record.asked_in_a_row += 1;
                 let is_sent = record.sent.is_some();
                 self.demand(!is_sent, "sent-once", || format!("{call:?} is sent and asked about as if it were not"));
             }
-            Command::AskGrace { call, ask, .. } => {
+            CallCommand::AskGrace { call, ask, .. } => {
                 self.asked_about(process, *call, *ask, GraceState::MeasuredCall);
                 let view = &mut self.views[process];
                 view.record(*call).asked_in_a_row = 0;
@@ -32,21 +32,21 @@ impl CallAuditor {
                     format!("{call:?} finds nobody, and somebody is there")
                 });
             }
-            Command::AskPresence { call, ask, doubt, .. } => {
+            CallCommand::AskPresence { call, ask, doubt, .. } => {
                 self.asked_about(process, *call, *ask, GraceState::None);
                 self.check_doubt(process, *call, doubt, now);
             }
-            Command::Emit { call, target, left, resumable } => {
+            CallCommand::Emit { call, target, left, resumable } => {
                 self.check_emit(process, *call, *target, *left, *resumable, now);
             }
-            Command::Held { call, since, left } => self.check_held(process, *call, *since, *left, now),
-            Command::Answer { call, answer } => self.check_answer(process, *call, answer, now),
-            Command::Forget { call } => {
+            CallCommand::Held { call, since, left } => self.check_held(process, *call, *since, *left, now),
+            CallCommand::Answer { call, answer } => self.check_answer(process, *call, answer, now),
+            CallCommand::Forget { call } => {
                 let has_left = self.views[process].record(*call).has_caller_left;
                 self.demand(has_left, "one-answer", || format!("{call:?} is forgotten, and its caller is there"));
                 self.end(process, *call, "forgotten");
             }
-            Command::WarnSeveral { .. } => {}
+            CallCommand::WarnSeveral { .. } => {}
         }
     }
 
@@ -59,7 +59,7 @@ impl CallAuditor {
         self.demand(is_open, "one-answer", || format!("{call:?} has ended and is asked about"));
     }
 
-    fn check_doubt(&mut self, process: Process, call: CallId, doubt: &decision::Doubt, now: Time) {
+    fn check_doubt(&mut self, process: Process, call: CallId, doubt: &decisions::Doubt, now: Time) {
         let view = &mut self.views[process];
         let room = view.record(call).room;
         let since = view.record(call).sent.map(|sent| sent.registrations);

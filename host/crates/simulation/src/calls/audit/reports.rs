@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pointwork_core::decision::Departure;
+use pointwork_core::decisions::Departure;
 use pointwork_core::{CallId, SocketId, Time};
 
 use super::auditor::CallAuditor;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pointwork_core::{CallId, Load, Roster, SocketId, Time};
+use pointwork_core::{Announcer, CallId, CallLoad, SocketId, Time};
 
 use super::auditor::CallAuditor;
 use super::call_record::{CallRecord, GraceState};
@@ -53,7 +53,7 @@ impl CallAuditor {
     }
 
     /// Everything has healed: a process knows what all sockets have registered, its own and those of others.
-    pub(crate) fn check_in_step(&mut self, process: Process, rosters: &[&Roster], names: &RoomNames, now: Time) {
+    pub(crate) fn check_in_step(&mut self, process: Process, rosters: &[&Announcer], names: &RoomNames, now: Time) {
         let mut expected: BTreeMap<SocketId, u8> = BTreeMap::new();
         for roster in rosters {
             for announced in roster.snapshot(now).sockets {
@@ -79,8 +79,8 @@ impl CallAuditor {
     /// All clients have left and everybody knows: only the history of methods remains.
     pub(crate) fn check_nothing_left(&mut self, process: Process, machine: &FlawedSwitchboard) {
         let load = machine.load();
-        let left = (Load { remembered_rooms: 0, ..load }, machine.poll_timeout());
-        self.demand(left == (Load::default(), None), "nothing-left", || format!("r{process} still has {left:?}"));
+        let left = (CallLoad { remembered_rooms: 0, ..load }, machine.poll_timeout());
+        self.demand(left == (CallLoad::default(), None), "nothing-left", || format!("r{process} still has {left:?}"));
     }
 
     /// How many calls of a process are open.

@@ -1,7 +1,7 @@
 //! What is true of sockets and processes, whoever knows it.
 
 use pointwork_core::SocketId;
-use pointwork_core::decision::Departure;
+use pointwork_core::decisions::Departure;
 
 use crate::calls::events::{Connection, Process, connection};
 use crate::calls::rooms::Room;

@@ -1,6 +1,6 @@
 //! Carries out the commands of a call machine in order, as the host does.
 
-use pointwork_core::{AskId, CallId, Command};
+use pointwork_core::{AskId, CallCommand, CallId};
 
 use super::state::CallWorld;
 use crate::calls::display::process_name;
@@ -24,21 +24,21 @@ impl CallWorld<'_> {
         self.arm(process);
     }
 
-    fn execute(&mut self, process: Process, command: Command<u64>) {
+    fn execute(&mut self, process: Process, command: CallCommand<u64>) {
         match command {
-            Command::AskTarget { call, ask, user, input, candidates } => {
+            CallCommand::AskTarget { call, ask, user, input, candidates } => {
                 let choice = self.rules.choose(self.rule_moment(process, call, ask), &user, &input, &candidates);
                 self.rule_answered(process, call, ask, RuleAnswer::Choice(choice));
             }
-            Command::AskGrace { call, ask, user, input, absence } => {
+            CallCommand::AskGrace { call, ask, user, input, absence } => {
                 let wait_ms = self.rules.wait(self.rule_moment(process, call, ask), &user, &input, &absence);
                 self.rule_answered(process, call, ask, RuleAnswer::Wait(wait_ms));
             }
-            Command::AskPresence { call, ask, user, input, doubt } => {
+            CallCommand::AskPresence { call, ask, user, input, doubt } => {
                 let verdict = self.rules.judge(self.rule_moment(process, call, ask), &user, &input, &doubt);
                 self.rule_answered(process, call, ask, RuleAnswer::Judgement(verdict));
             }
-            Command::Emit { call, target, left, resumable } => {
+            CallCommand::Emit { call, target, left, resumable } => {
                 let token = self.replicas[process].calls[call.0 as usize - 1];
                 self.calls[token].may_be_handed_in = resumable;
                 self.calls[token].is_sent(self.now);
@@ -56,13 +56,13 @@ impl CallWorld<'_> {
                     self.replicas[process].machine.at(now).handle_undelivered(call, now);
                 }
             }
-            Command::Answer { call, answer } => {
+            CallCommand::Answer { call, answer } => {
                 let token = self.forget_call(process, call);
                 self.measure_end(token, answer.error());
                 self.send_down(self.calls[token].caller, ServerPacket::Answer { token });
             }
-            Command::Forget { call } => _ = self.forget_call(process, call),
-            Command::Held { .. } | Command::WarnSeveral { .. } => {}
+            CallCommand::Forget { call } => _ = self.forget_call(process, call),
+            CallCommand::Held { .. } | CallCommand::WarnSeveral { .. } => {}
         }
     }
 
@@ -123,31 +123,31 @@ impl CallWorld<'_> {
         }
     }
 
-    fn trace_command(&mut self, process: Process, command: &Command<u64>) {
+    fn trace_command(&mut self, process: Process, command: &CallCommand<u64>) {
         if !self.trace.is_on() {
             return;
         }
         let what = match command {
-            Command::AskTarget { call, ask, candidates, .. } => {
+            CallCommand::AskTarget { call, ask, candidates, .. } => {
                 format!("call {}: target is asked about {} (question {})", call.0, candidates.len(), ask.0)
             }
-            Command::AskGrace { call, ask, absence, .. } => {
+            CallCommand::AskGrace { call, ask, absence, .. } => {
                 format!("call {}: grace is asked, {:?} (question {})", call.0, absence.cause, ask.0)
             }
-            Command::AskPresence { call, ask, doubt, .. } => {
+            CallCommand::AskPresence { call, ask, doubt, .. } => {
                 let (cause, since, back) = (doubt.cause, doubt.since_ms, doubt.returned);
                 format!(
                     "call {}: presence is asked, {cause:?} for {since} ms, back {back} (question {})",
                     call.0, ask.0
                 )
             }
-            Command::Emit { call, target, resumable, .. } => {
+            CallCommand::Emit { call, target, resumable, .. } => {
                 format!("call {} is sent to socket {}, resumable {resumable}", call.0, target.0)
             }
-            Command::Held { call, left, .. } => format!("call {} is held for {} ms more", call.0, left.as_millis()),
-            Command::Answer { call, answer } => format!("call {} ends: {answer:?}", call.0),
-            Command::Forget { call } => format!("call {} is forgotten", call.0),
-            Command::WarnSeveral { method, count, .. } => format!("{count} sockets have {method}"),
+            CallCommand::Held { call, left, .. } => format!("call {} is held for {} ms more", call.0, left.as_millis()),
+            CallCommand::Answer { call, answer } => format!("call {} ends: {answer:?}", call.0),
+            CallCommand::Forget { call } => format!("call {} is forgotten", call.0),
+            CallCommand::WarnSeveral { method, count, .. } => format!("{count} sockets have {method}"),
         };
         trace!(self, process_name(process), "  {what}");
     }

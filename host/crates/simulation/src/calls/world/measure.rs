@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pointwork_core::call::message;
+use pointwork_core::calls::message;
 
 use super::state::CallWorld;
 use crate::calls::client::ClientConnection;

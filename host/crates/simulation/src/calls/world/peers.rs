@@ -1,7 +1,7 @@
 //! Replicates what the sockets of each process have registered, through the real rosters and books.
 
-use pointwork_core::BookCommand;
-use pointwork_core::decision::{Departure, Traits};
+use pointwork_core::PeerCommand;
+use pointwork_core::decisions::{Departure, Traits};
 
 use super::state::CallWorld;
 use crate::calls::display::process_name;
@@ -86,7 +86,7 @@ impl CallWorld<'_> {
     /// Carries out the commands of the book.
     pub(super) fn run_book_commands(&mut self, process: Process) {
         while let Some(command) = self.replicas[process].book.next_command() {
-            if let BookCommand::AskSnapshot { peer } = command {
+            if let PeerCommand::AskSnapshot { peer } = command {
                 self.faults.count("snapshot asked for");
                 self.publish(process, Some(peer), PeerMessage::AskSnapshot, None);
             } else {
@@ -95,17 +95,17 @@ impl CallWorld<'_> {
         }
     }
 
-    fn apply_book_command(&mut self, process: Process, command: BookCommand<Process>) {
+    fn apply_book_command(&mut self, process: Process, command: PeerCommand<Process>) {
         let now = self.catch_up(process);
         let machine = &mut self.replicas[process].machine;
         match command {
-            BookCommand::AskSnapshot { .. } => {}
-            BookCommand::Connect { socket, user, replica, resumable } => {
+            PeerCommand::AskSnapshot { .. } => {}
+            PeerCommand::Connect { socket, user, replica, resumable } => {
                 self.audit.socket_seen(process, socket, replica, resumable);
                 let traits = Traits { resumable, ..Traits::default() };
                 machine.at(now).handle_connect(socket, user, replica, traits, now);
             }
-            BookCommand::Register { socket, user, method, age } => {
+            PeerCommand::Register { socket, user, method, age } => {
                 let is_seen = self.audit.knows_socket(process, socket);
                 if is_seen {
                     self.audit.method_registered(process, socket, self.names.room(&user, &method));
@@ -115,12 +115,12 @@ impl CallWorld<'_> {
                 self.audit
                     .demand(registered.is_ok() == is_seen, "true-news", || format!("{registered:?} of {socket:?}"));
             }
-            BookCommand::Unregister { socket, user, method } => {
+            PeerCommand::Unregister { socket, user, method } => {
                 self.audit.method_unregistered(process, socket, self.names.room(&user, &method), now);
                 // Of a socket that an absent reply has told of already there is nothing to take back.
                 let _ = machine.at(now).handle_unregister(socket, &method, now);
             }
-            BookCommand::Gone { socket, cause, .. } => {
+            PeerCommand::Gone { socket, cause, .. } => {
                 trace!(self, process_name(process), "socket {} is gone: {cause:?}", socket.0);
                 self.audit.socket_gone(process, socket, cause, now);
                 machine.handle_disconnect(socket, cause, now);

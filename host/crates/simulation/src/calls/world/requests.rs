@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use pointwork_core::decision::Departure;
+use pointwork_core::decisions::Departure;
 use pointwork_core::{CallId, SocketId};
 
 use super::state::CallWorld;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pointwork_core::{Roster, Time};
+use pointwork_core::{Announcer, Time};
 
 use super::state::CallWorld;
 use crate::calls::events::{CallEvent, Process};
@@ -189,7 +189,7 @@ impl CallWorld<'_> {
 
     fn check_in_step(&mut self) {
         let running = self.running();
-        let rosters: Vec<&Roster> = running.iter().map(|process| &self.replicas[*process].roster).collect();
+        let rosters: Vec<&Announcer> = running.iter().map(|process| &self.replicas[*process].roster).collect();
         for process in &running {
             let replica = &self.replicas[*process];
             let now = replica.clock.at(self.now);

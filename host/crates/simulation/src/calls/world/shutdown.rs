@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pointwork_core::decision::Departure;
+use pointwork_core::decisions::Departure;
 
 use super::state::CallWorld;
 use crate::calls::display::process_name;

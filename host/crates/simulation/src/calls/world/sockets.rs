@@ -1,7 +1,7 @@
 //! Serves a process's own clients: takes their packets, and begins and ends their connections.
 
-use pointwork_core::Numbered;
-use pointwork_core::decision::{Departure, Traits};
+use pointwork_core::NumberedChange;
+use pointwork_core::decisions::{Departure, Traits};
 
 use super::state::CallWorld;
 use crate::calls::audit::CallAuditor;
@@ -201,7 +201,7 @@ impl CallWorld<'_> {
         self.agenda.enter(at, CallEvent::ClientNotices { connection });
     }
 
-    fn announce(&mut self, process: Process, change: Option<Numbered>) {
+    fn announce(&mut self, process: Process, change: Option<NumberedChange>) {
         if let Some(change) = change {
             self.publish(process, None, PeerMessage::Change(change.into()), None);
         }

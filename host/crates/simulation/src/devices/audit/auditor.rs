@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pointwork_core::SocketId;
-use pointwork_core::device::{DeviceSettings, LocalHolder, Status};
+use pointwork_core::devices::{DeviceSettings, DeviceStatus, LocalHolder};
 
 use super::trials::TrialCounts;
 use crate::counts::Counts;
@@ -60,7 +60,7 @@ pub(super) struct DeviceRecord {
     /// The greatest epoch by which a socket was accepted.
     pub(super) accepted: u64,
     /// What dashboards show: the status with the greatest epoch.
-    pub(super) shown: (u64, Status),
+    pub(super) shown: (u64, DeviceStatus),
     /// A replica takes a socket for the holder, and knows that the record says so.
     pub(super) is_held: bool,
     /// When that was last so, if it is not now.

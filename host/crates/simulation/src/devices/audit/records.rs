@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pointwork_core::SocketId;
-use pointwork_core::decision::Happening;
-use pointwork_core::device::{Record, Status};
+use pointwork_core::decisions::Happening;
+use pointwork_core::devices::{DeviceRecord, DeviceStatus};
 
 use super::auditor::{Believed, DeviceAuditor, HISTORY_MAX};
 use crate::time::{MS, SECOND};
@@ -18,7 +18,7 @@ impl DeviceAuditor {
     pub(crate) fn check_written(
         &mut self,
         device: &Arc<str>,
-        (old, new): (&Record, &Record),
+        (old, new): (&DeviceRecord, &DeviceRecord),
         believed: &[Believed],
         silence_us: Option<u64>,
     ) {
@@ -27,17 +27,18 @@ impl DeviceAuditor {
         let known = self.device(device);
         known.accepted = new.holder.as_ref().map_or(known.accepted, |holder| holder.epoch.max(known.accepted));
         if new.refusals > old.refusals {
-            let kept = |record: &Record| (record.holder.clone(), record.status, record.ended.clone(), record.flips);
+            let kept =
+                |record: &DeviceRecord| (record.holder.clone(), record.status, record.ended.clone(), record.flips);
             let is_harmless =
                 kept(old) == kept(new) && new.events.first().is_some_and(|event| event.what == Happening::Refused);
             self.demand(is_harmless, "refusal-is-harmless", || format!("{device}: {old:?} -> {new:?}"));
         }
-        if new.status == Status::Offline && old.status != Status::Offline && !self.is_operating {
+        if new.status == DeviceStatus::Offline && old.status != DeviceStatus::Offline && !self.is_operating {
             self.check_offline(device, new, believed, silence_us);
         }
     }
 
-    fn check_offline(&mut self, device: &Arc<str>, new: &Record, believed: &[Believed], silence_us: Option<u64>) {
+    fn check_offline(&mut self, device: &Arc<str>, new: &DeviceRecord, believed: &[Believed], silence_us: Option<u64>) {
         if let Some(holder) = &new.holder {
             let is_silent = silence_us.is_none_or(|silence_us| silence_us >= self.heartbeat_timeout_us);
             return self.demand(is_silent, "no-false-offline", || format!("{device} is held by {:?}", holder.socket));
@@ -60,7 +61,7 @@ impl DeviceAuditor {
     pub(crate) fn check_device(
         &mut self,
         device: &Arc<str>,
-        record: &Record,
+        record: &DeviceRecord,
         believed: &[Believed],
         named: Option<SocketId>,
     ) {
@@ -95,7 +96,14 @@ impl DeviceAuditor {
 
     /// The store took a record of a device that may be exposed to an experiment. `is_alive`: the client of the previous
     /// holder is there.
-    pub(crate) fn count_written(&mut self, device: &Arc<str>, old: &Record, new: &Record, is_alive: bool, now_ms: u64) {
+    pub(crate) fn count_written(
+        &mut self,
+        device: &Arc<str>,
+        old: &DeviceRecord,
+        new: &DeviceRecord,
+        is_alive: bool,
+        now_ms: u64,
+    ) {
         self.trials.written(device, old, new, is_alive, now_ms);
     }
 
@@ -106,7 +114,7 @@ impl DeviceAuditor {
     }
 
     /// After every step: a device's trial counts what was counted beside it.
-    pub(crate) fn check_trial(&mut self, device: &Arc<str>, record: &Record, now_ms: u64) {
+    pub(crate) fn check_trial(&mut self, device: &Arc<str>, record: &DeviceRecord, now_ms: u64) {
         let is_calm = self.trouble_us.is_none();
         let outcomes = match self.trials.check(device, record, is_calm, now_ms) {
             Ok(outcomes) => outcomes,
@@ -133,9 +141,9 @@ impl DeviceAuditor {
     pub(crate) fn check_quiet(
         &mut self,
         device: &Arc<str>,
-        record: &Record,
+        record: &DeviceRecord,
         registered: &[(SocketId, bool)],
-        expected: Status,
+        expected: DeviceStatus,
         is_lost: bool,
     ) {
         let shown = if is_lost { record.status } else { self.device(device).shown.1 };

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use pointwork_core::SocketId;
-use pointwork_core::decision::Liveness;
-use pointwork_core::device::{
-    AuthError, CloseReason, DeviceCommand, Outcome, Reason, Record, SessionEvent, Status, ThrottleReason,
+use pointwork_core::decisions::Liveness;
+use pointwork_core::devices::{
+    AuthError, CloseReason, DeviceCommand, DeviceRecord, DeviceStatus, SessionEvent, SessionOutcome, SessionReason,
+    ThrottleReason,
 };
 
 use super::auditor::{DeviceAuditor, HISTORY_MAX, SocketRecord};
@@ -43,7 +44,7 @@ impl DeviceAuditor {
     pub(crate) fn check_command<'r>(
         &mut self,
         command: &DeviceCommand,
-        record: impl Fn(SocketId) -> Option<&'r Record>,
+        record: impl Fn(SocketId) -> Option<&'r DeviceRecord>,
     ) {
         match command {
             DeviceCommand::CheckToken { socket, .. } => {
@@ -79,7 +80,7 @@ impl DeviceAuditor {
     }
 
     /// A device's status is told to dashboards. Of two messages the one with the greater epoch is the newer.
-    pub(crate) fn shows(&mut self, device: &Arc<str>, epoch: u64, status: Status) {
+    pub(crate) fn shows(&mut self, device: &Arc<str>, epoch: u64, status: DeviceStatus) {
         let known = self.device(device);
         if epoch >= known.shown.0 {
             known.shown = (epoch, status);
@@ -109,7 +110,12 @@ impl DeviceAuditor {
         self.demand(is_passed, "order-of-gates", || format!("{socket:?} meets a later gate before the token"));
     }
 
-    fn check_close<'r>(&mut self, socket: SocketId, why: CloseReason, record: impl Fn(SocketId) -> Option<&'r Record>) {
+    fn check_close<'r>(
+        &mut self,
+        socket: SocketId,
+        why: CloseReason,
+        record: impl Fn(SocketId) -> Option<&'r DeviceRecord>,
+    ) {
         self.count_with(|| format!("closed {why:?}"));
         let is_in_trouble = self.is_in_trouble();
         let Some(known) = self.sockets.get_mut(&socket) else { return };
@@ -125,8 +131,8 @@ impl DeviceAuditor {
         self.count_with(|| format!("{:?} {:?}", event.outcome, event.reason));
         let (Some(device), Some(socket)) = (&event.device, event.socket) else { return };
         let Some(record) = self.sockets.get_mut(&socket) else { return };
-        let arrived_us = record.arrived_us.take_if(|_| event.outcome == Outcome::Refused);
-        if event.reason == Reason::Settled && event.outcome == Outcome::Refused {
+        let arrived_us = record.arrived_us.take_if(|_| event.outcome == SessionOutcome::Refused);
+        if event.reason == SessionReason::Settled && event.outcome == SessionOutcome::Refused {
             let arrived_us = arrived_us.unwrap_or(self.now_us);
             let last_step_us = self.last_step_us;
             let mut others = self.device(device).in_place.iter();

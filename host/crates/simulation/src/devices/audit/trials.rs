@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pointwork_core::device::{Record, Status};
-use pointwork_core::experiment::{Outcomes, Trial};
+use pointwork_core::devices::{DeviceRecord, DeviceStatus};
+use pointwork_core::experiments::{Outcomes, Trial};
 
 /// When a horizon is over for all: a write that was decided within it may come so much later.
 const LATE_MS: u64 = 12_000;
@@ -29,9 +29,9 @@ struct TrialCount {
 }
 
 impl TrialCount {
-    fn written(&mut self, trial: &Trial, old: &Record, new: &Record, is_alive: bool, now_ms: u64) {
+    fn written(&mut self, trial: &Trial, old: &DeviceRecord, new: &DeviceRecord, is_alive: bool, now_ms: u64) {
         if self.exposed_ms != trial.exposed_ms {
-            let offline_since_ms = (old.status == Status::Offline).then_some(trial.exposed_ms);
+            let offline_since_ms = (old.status == DeviceStatus::Offline).then_some(trial.exposed_ms);
             let (exposed_ms, ends_ms) = (trial.exposed_ms, trial.ends_ms());
             *self = TrialCount { exposed_ms, ends_ms, offline_since_ms, ..TrialCount::default() };
         }
@@ -42,7 +42,7 @@ impl TrialCount {
             self.flips += u32::from(new.flips > old.flips && is_alive);
         }
         let by_ms = now_ms.min(self.ends_ms);
-        match (old.status == Status::Offline, new.status == Status::Offline) {
+        match (old.status == DeviceStatus::Offline, new.status == DeviceStatus::Offline) {
             (true, false) => {
                 let since_ms = self.offline_since_ms.take().unwrap_or(by_ms);
                 self.offline_ms += by_ms.saturating_sub(since_ms);
@@ -102,7 +102,14 @@ pub(super) struct TrialCounts {
 
 impl TrialCounts {
     /// The store took a record. `is_alive`: the client of the previous holder is there.
-    pub(super) fn written(&mut self, device: &Arc<str>, old: &Record, new: &Record, is_alive: bool, now_ms: u64) {
+    pub(super) fn written(
+        &mut self,
+        device: &Arc<str>,
+        old: &DeviceRecord,
+        new: &DeviceRecord,
+        is_alive: bool,
+        now_ms: u64,
+    ) {
         let Some(trial) = &new.trial else { return };
         self.counted.entry(device.clone()).or_default().written(trial, old, new, is_alive, now_ms);
         match &trial.guard {
@@ -121,7 +128,7 @@ impl TrialCounts {
     pub(super) fn check(
         &mut self,
         device: &Arc<str>,
-        record: &Record,
+        record: &DeviceRecord,
         is_calm: bool,
         now_ms: u64,
     ) -> Result<Option<Outcomes>, String> {

@@ -1,6 +1,6 @@
 //! What the clients of a scenario do: they open sockets in bursts, lose them, move, and answer to what they are told.
 
-use pointwork_core::decision::Departure;
+use pointwork_core::decisions::Departure;
 
 use super::state::DeviceWorld;
 use crate::devices::events::{DeviceEvent, SocketEnd};

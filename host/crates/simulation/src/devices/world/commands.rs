@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use pointwork_core::SocketId;
-use pointwork_core::decision::Departure;
-use pointwork_core::device::{CloseReason, DeviceCommand, OpId, Proof, RegisterId};
-use pointwork_core::experiment::Exposure;
+use pointwork_core::decisions::Departure;
+use pointwork_core::devices::{CloseReason, DeviceCommand, OpId, Proof, RegisterId};
+use pointwork_core::experiments::Exposure;
 
 use super::state::DeviceWorld;
 use crate::devices::conditions::AnswerTime;

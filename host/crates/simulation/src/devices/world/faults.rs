@@ -1,6 +1,6 @@
 //! Replicas that are killed, what the others do about it, and how everything heals.
 
-use pointwork_core::device::{Record, Status};
+use pointwork_core::devices::{DeviceRecord, DeviceStatus};
 
 use super::state::DeviceWorld;
 use crate::devices::events::{DeviceEvent, SocketEnd};
@@ -51,10 +51,10 @@ impl DeviceWorld<'_> {
     pub(super) fn death_noticed(&mut self, dead: usize, scans_left: u32) {
         self.replicas[dead].is_known_dead = true;
         let uid = self.replicas[dead].uid.clone();
-        let names = |record: &Record| {
+        let names = |record: &DeviceRecord| {
             let by_holder = record.holder.as_ref().is_some_and(|holder| holder.replica == uid);
             let by_end = record.ended.as_ref().is_some_and(|ended| ended.replica == uid);
-            by_holder || by_end && record.status != Status::Offline
+            by_holder || by_end && record.status != DeviceStatus::Offline
         };
         let orphans: Vec<usize> = (0..self.devices.len()).filter(|device| names(&self.records[*device])).collect();
         for place in 0..self.running.len() {

@@ -1,7 +1,7 @@
 //! What replicas ask and tell each other: about the owner of a session, and evictions.
 
 use pointwork_core::SocketId;
-use pointwork_core::device::{CloseReason, DeviceCommand, OwnerAnswer, Record};
+use pointwork_core::devices::{CloseReason, DeviceCommand, DeviceRecord, OwnerAnswer};
 
 use super::state::DeviceWorld;
 use crate::devices::events::{DeviceEvent, DeviceOperation};
@@ -74,7 +74,7 @@ impl DeviceWorld<'_> {
     }
 
     /// A flaw: the holder is evicted as soon as another socket may get the session.
-    pub(super) fn evict_too_early(&mut self, device: usize, record: &Record) {
+    pub(super) fn evict_too_early(&mut self, device: usize, record: &DeviceRecord) {
         if self.flaw == Some(DeviceFlaw::EvictBeforeWon)
             && let (Some(old), Some(new)) = (self.records[device].holder.clone(), &record.holder)
             && (&old.replica, old.socket) != (&new.replica, new.socket)

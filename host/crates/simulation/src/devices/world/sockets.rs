@@ -1,6 +1,6 @@
 //! Sockets: they arrive at a replica, register, give heartbeats, and end on either side.
 
-use pointwork_core::decision::Departure;
+use pointwork_core::decisions::Departure;
 
 use super::state::DeviceWorld;
 use crate::devices::events::{DeviceEvent, SocketEnd};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pointwork_core::Time;
-use pointwork_core::device::{DeviceSettings, Moment, Record, Sessions};
-use pointwork_core::experiment::Experiment;
+use pointwork_core::devices::{DeviceRecord, DeviceSessions, DeviceSettings, Moment};
+use pointwork_core::experiments::Experiment;
 
 use crate::agenda::Agenda;
 use crate::devices::audit::{Believed, DeviceAuditor};
@@ -43,7 +43,7 @@ pub(crate) struct DeviceWorld<'a> {
     /// Every socket there ever was.
     pub(crate) sockets: Vec<SimulatedSocket>,
     /// What the store holds, by device. It can be away, and come back empty.
-    pub(crate) records: Vec<Record>,
+    pub(crate) records: Vec<DeviceRecord>,
     pub(super) is_store_away: bool,
     /// Devices that something happened to in this step.
     pub(super) touched: Vec<usize>,
@@ -55,7 +55,7 @@ pub(crate) struct DeviceWorld<'a> {
 
 pub(crate) struct DeviceReplica {
     pub(crate) uid: Arc<str>,
-    pub(crate) machine: Sessions,
+    pub(crate) machine: DeviceSessions,
     pub(super) is_running: bool,
     /// The others know that it is dead.
     pub(super) is_known_dead: bool,
@@ -105,7 +105,7 @@ impl<'a> DeviceWorld<'a> {
     pub(crate) fn add_device(&mut self, id: Arc<str>, address: u64, heartbeat_us: u64) -> usize {
         let device = self.devices.len();
         self.by_id.insert(id.clone(), device);
-        self.records.push(Record::default());
+        self.records.push(DeviceRecord::default());
         self.conditions.add_device();
         let meter = DeviceMeter::new(self.end_us, u64::from(self.settings.settle_ms) * MS);
         self.devices.push(SimulatedDevice {
@@ -140,7 +140,7 @@ impl<'a> DeviceWorld<'a> {
     pub(super) fn start(&mut self) {
         let nth = self.replicas.len();
         let uid: Arc<str> = format!("r{nth}").into();
-        let machine = Sessions::new(uid.clone(), self.settings);
+        let machine = DeviceSessions::new(uid.clone(), self.settings);
         let (skew_ms, started_us) = (self.conditions.skew_ms(nth), self.now_us);
         self.running.push(nth);
         self.replicas.push(DeviceReplica { uid, machine, is_running: true, is_known_dead: false, started_us, skew_ms });

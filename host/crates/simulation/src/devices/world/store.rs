@@ -1,6 +1,6 @@
 //! The store of the records: changed by compare-and-set, away now and then, and written by operators.
 
-use pointwork_core::device::{Record, Status, StoreAway, Swapped};
+use pointwork_core::devices::{DeviceRecord, DeviceStatus, StoreAway, SwapResult};
 
 use super::state::DeviceWorld;
 use crate::devices::events::{DeviceEvent, DeviceOperation, OperatorChange};
@@ -18,7 +18,7 @@ impl DeviceWorld<'_> {
         }
     }
 
-    pub(super) fn swap(&mut self, op: DeviceOperation, expected: u64, record: Record) {
+    pub(super) fn swap(&mut self, op: DeviceOperation, expected: u64, record: DeviceRecord) {
         self.touch(op.device);
         let is_away = self.is_store_away;
         if is_away && let Some(late_us) = self.conditions.late_swap_us() {
@@ -26,8 +26,8 @@ impl DeviceWorld<'_> {
         }
         // An operation that nobody hears of may have been done.
         let is_done = !is_away || self.conditions.is_one_in_four(op.device);
-        let done = if is_done { self.compare_and_set(op.device, expected, record) } else { Swapped::Away };
-        let swapped = if is_away { Swapped::Away } else { done };
+        let done = if is_done { self.compare_and_set(op.device, expected, record) } else { SwapResult::Away };
+        let swapped = if is_away { SwapResult::Away } else { done };
         self.auditor.count_with(|| format!("swap {swapped:?}"));
         if !(is_away && self.conditions.is_one_in_four(op.device)) {
             let delay_us = self.store_answer_us(op.device);
@@ -43,14 +43,14 @@ impl DeviceWorld<'_> {
         stuck_us
     }
 
-    fn compare_and_set(&mut self, device: usize, expected: u64, record: Record) -> Swapped {
+    fn compare_and_set(&mut self, device: usize, expected: u64, record: DeviceRecord) -> SwapResult {
         if self.records[device].epoch != expected && self.flaw != Some(DeviceFlaw::SwapWithoutEpoch) {
-            return Swapped::Lost;
+            return SwapResult::Lost;
         }
         let (believed, now_ms) = (self.believed(device), self.unix_ms());
         let (known, old) = (&mut self.devices[device], &self.records[device]);
-        let socket = |record: &Record| record.holder.as_ref().map(|holder| holder.socket);
-        let holder = |record: &Record| self.sockets.get(index(socket(record)?)).filter(|its| its.is_known);
+        let socket = |record: &DeviceRecord| record.holder.as_ref().map(|holder| holder.socket);
+        let holder = |record: &DeviceRecord| self.sockets.get(index(socket(record)?)).filter(|its| its.is_known);
         let silence_us = holder(&record).map(|its| its.longest_silence_us(self.now_us));
         self.auditor.check_written(&known.id, (old, &record), &believed, silence_us);
         let is_alive = holder(old).is_some_and(SimulatedSocket::is_open);
@@ -59,10 +59,10 @@ impl DeviceWorld<'_> {
         let is_flip = is_alive && record.holder.is_some() && socket(old) != socket(&record);
         known.meter.flips += u64::from(is_flip && self.now_us < self.end_us);
         self.records[device] = record;
-        Swapped::Won
+        SwapResult::Won
     }
 
-    fn write(&mut self, device: usize, record: Record) {
+    fn write(&mut self, device: usize, record: DeviceRecord) {
         self.compare_and_set(device, self.records[device].epoch, record);
     }
 
@@ -93,7 +93,7 @@ impl DeviceWorld<'_> {
     /// A flaw: a device is said to be offline.
     pub(super) fn write_offline(&mut self, device: usize) {
         let record = &self.records[device];
-        self.write(device, record.touched(Status::Offline, false, 0, self.unix_ms()));
+        self.write(device, record.touched(DeviceStatus::Offline, false, 0, self.unix_ms()));
     }
 
     pub(super) fn store_away(&mut self) {
@@ -108,7 +108,7 @@ impl DeviceWorld<'_> {
         }
         self.auditor.trouble();
         if is_empty && self.now_us < self.end_us {
-            self.records.fill(Record::default());
+            self.records.fill(DeviceRecord::default());
             self.auditor.count("store emptied");
         }
         for place in 0..self.running.len() {

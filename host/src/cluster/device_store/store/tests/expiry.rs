@@ -47,7 +47,7 @@ async fn a_change_begins_the_day_anew() {
     for key in ["record:d", "code:c"] {
         assert_eq!(count(&server, &format!("PEXPIRE p#device:{key} 100000")), 1);
     }
-    put(&store, "d", &Record { epoch: 2, ..coded("c") }).await;
+    put(&store, "d", &DeviceRecord { epoch: 2, ..coded("c") }).await;
     assert!(left_ms(&server, "record:d") > 100_000 && left_ms(&server, "code:c") > 100_000);
 }
 
@@ -86,7 +86,7 @@ async fn what_led_to_expired_records_is_swept() {
     // One is back, elsewhere, before the sweep.
     put(&store, "d-0", &held("s")).await;
     for number in 0..3 {
-        put(&store, &format!("paired-{number}"), &Record { is_paired: true, ..held("t") }).await;
+        put(&store, &format!("paired-{number}"), &DeviceRecord { is_paired: true, ..held("t") }).await;
     }
     assert_eq!(count(&server, "ZCARD p#device:ids"), 4);
     assert_eq!(count(&server, "EXISTS p#device:of:r"), 0);
@@ -102,9 +102,9 @@ async fn a_sweep_spares_what_is_there_again() {
     put(&store, "d", &held("r")).await;
     expire(&server, "d");
     // What is left of the first time is due while the device is back at the same place, for good.
-    put(&store, "d", &Record { is_paired: true, ..held("r") }).await;
+    put(&store, "d", &DeviceRecord { is_paired: true, ..held("r") }).await;
     server.command(r#"ZADD p#device:expiring 1 "r\nd" 1 "no member of ours""#);
-    put(&store, "e", &Record { is_paired: true, ..held("s") }).await;
+    put(&store, "e", &DeviceRecord { is_paired: true, ..held("s") }).await;
     assert_eq!(count(&server, "ZCARD p#device:expiring"), 0);
     assert_eq!(store.of_replica("r").await.unwrap(), ["d"]);
     assert_eq!(store.page(None, 10).await.unwrap().len(), 2);

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 use pointwork_core::SocketId;
-use pointwork_core::decision::{Departure, HISTORY_MAX, Happening};
-use pointwork_core::device::{Ended, Happened, Holder, Record, Status};
-use pointwork_core::experiment::{Exposure, Trial};
+use pointwork_core::decisions::{Departure, HISTORY_MAX, Happening};
+use pointwork_core::devices::{DeviceRecord, DeviceStatus, Ended, Happened, Holder};
+use pointwork_core::experiments::{Exposure, Trial};
 
 const DEPARTURES: [Departure; 8] = [
     Departure::NeverSeen,
@@ -26,18 +26,18 @@ const HAPPENINGS: [Happening; 6] = [
     Happening::Closed,
     Happening::Refreshed,
 ];
-const STATUSES: [Status; 3] = [Status::Offline, Status::Online, Status::Provisioning];
+const STATUSES: [DeviceStatus; 3] = [DeviceStatus::Offline, DeviceStatus::Online, DeviceStatus::Provisioning];
 const REPLICAS: [&str; 3] = ["r-1", "r-2", "00ff"];
 const CODES: [&str; 4] = ["", "c-1", "c-2", "ü\n\"\\\u{0}"];
 
 /// Any record.
-pub(in crate::cluster::device_store) fn record(random: &mut Rng) -> Record {
+pub(in crate::cluster::device_store) fn record(random: &mut Rng) -> DeviceRecord {
     let holder = random.bool().then(|| holder(random));
     let ended = holder.is_none().then(|| random.bool().then(|| ended(random))).flatten();
     let events = random.usize(..=HISTORY_MAX);
     let happened = |_| Happened { at_ms: number(random), what: *random.choice(&HAPPENINGS).unwrap() };
     let events = (0..events).map(happened).collect();
-    Record {
+    DeviceRecord {
         epoch: number(random),
         holder,
         ended,
@@ -65,7 +65,7 @@ fn trial(random: &mut Rng) -> Trial {
         silence_ms: random.u32(..),
         is_failed: random.bool(),
     };
-    let mut trial = *Record::default().exposed(&exposure, number(random)).trial.unwrap();
+    let mut trial = *DeviceRecord::default().exposed(&exposure, number(random)).trial.unwrap();
     for count in [&mut trial.decisions, &mut trial.failures, &mut trial.flips, &mut trial.refused] {
         *count = random.u32(..);
     }

@@ -1,6 +1,6 @@
 //! What both stores do alike.
 
-use pointwork_core::decision::Departure;
+use pointwork_core::decisions::Departure;
 use tokio::task::JoinSet;
 
 use super::*;
@@ -8,7 +8,7 @@ use super::*;
 #[tokio::test]
 async fn what_nobody_wrote_is_the_default() {
     both(async |store| {
-        assert_eq!(store.read("d").await.unwrap(), Record::default());
+        assert_eq!(store.read("d").await.unwrap(), DeviceRecord::default());
         assert_eq!(store.page(None, 10).await.unwrap(), []);
         assert_eq!(store.by_pairing_code("c").await.unwrap(), None);
         assert_eq!(store.of_replica("r").await.unwrap(), [""; 0]);
@@ -21,15 +21,15 @@ async fn what_nobody_wrote_is_the_default() {
 async fn only_the_expected_epoch_is_replaced() {
     both(async |store| {
         let (one, two) = (held("r"), held("r").refused(NOW_MS + 5));
-        assert_eq!(store.swap("d", 3, &one).await, Swapped::Lost);
-        assert_eq!(store.swap("d", 0, &one).await, Swapped::Won);
-        let other = Record { pairing_code: Some("c".into()), ..held("s") };
+        assert_eq!(store.swap("d", 3, &one).await, SwapResult::Lost);
+        assert_eq!(store.swap("d", 0, &one).await, SwapResult::Won);
+        let other = DeviceRecord { pairing_code: Some("c".into()), ..held("s") };
         for wrong in [0, one.epoch - 1, one.epoch + 1, u64::MAX] {
-            assert_eq!(store.swap("d", wrong, &other).await, Swapped::Lost);
+            assert_eq!(store.swap("d", wrong, &other).await, SwapResult::Lost);
         }
         assert_eq!(store.read("d").await.unwrap(), one);
         assert_eq!((store.by_pairing_code("c").await, store.of_replica("s").await), (Ok(None), Ok(vec![])));
-        assert_eq!(store.swap("d", one.epoch, &two).await, Swapped::Won);
+        assert_eq!(store.swap("d", one.epoch, &two).await, SwapResult::Won);
         assert_eq!(store.read("d").await.unwrap(), two);
     })
     .await;
@@ -38,11 +38,11 @@ async fn only_the_expected_epoch_is_replaced() {
 #[tokio::test]
 async fn epochs_are_compared_to_their_last_bit() {
     both(async |store| {
-        let last = Record { epoch: u64::MAX - 1, ..held("r") };
+        let last = DeviceRecord { epoch: u64::MAX - 1, ..held("r") };
         put(store, "d", &last).await;
-        assert_eq!(store.swap("d", u64::MAX, &last).await, Swapped::Lost);
-        assert_eq!(store.swap("d", u64::MAX - 2, &last).await, Swapped::Lost);
-        assert_eq!(store.swap("d", u64::MAX - 1, &Record { epoch: u64::MAX, ..last }).await, Swapped::Won);
+        assert_eq!(store.swap("d", u64::MAX, &last).await, SwapResult::Lost);
+        assert_eq!(store.swap("d", u64::MAX - 2, &last).await, SwapResult::Lost);
+        assert_eq!(store.swap("d", u64::MAX - 1, &DeviceRecord { epoch: u64::MAX, ..last }).await, SwapResult::Won);
     })
     .await;
 }
@@ -54,12 +54,12 @@ async fn one_of_fifty_wins() {
             let expected = store.read("d").await.unwrap().epoch;
             let mut racers = JoinSet::new();
             for number in 1..=50 {
-                let (store, record) = (store.clone(), Record { epoch: expected + number, ..held("r") });
+                let (store, record) = (store.clone(), DeviceRecord { epoch: expected + number, ..held("r") });
                 racers.spawn(async move { (store.swap("d", expected, &record).await, record.epoch) });
             }
             let swapped = racers.join_all().await;
-            let won: Vec<_> = swapped.iter().filter(|(swapped, _)| *swapped == Swapped::Won).collect();
-            let lost = swapped.iter().filter(|(swapped, _)| *swapped == Swapped::Lost).count();
+            let won: Vec<_> = swapped.iter().filter(|(swapped, _)| *swapped == SwapResult::Won).collect();
+            let lost = swapped.iter().filter(|(swapped, _)| *swapped == SwapResult::Lost).count();
             assert_eq!((won.len(), lost), (1, 49));
             assert_eq!(store.read("d").await.unwrap().epoch, won[0].1);
         }
@@ -72,7 +72,7 @@ async fn a_code_leads_to_its_device_until_that_is_paired() {
     both(async |store| {
         put(store, "d", &coded("c")).await;
         assert_eq!(store.by_pairing_code("c").await.unwrap().as_deref(), Some("d"));
-        let other = Record { epoch: 2, ..coded("b") };
+        let other = DeviceRecord { epoch: 2, ..coded("b") };
         put(store, "d", &other).await;
         assert_eq!(store.by_pairing_code("c").await.unwrap(), None);
         assert_eq!(store.by_pairing_code("b").await.unwrap().as_deref(), Some("d"));
@@ -85,16 +85,16 @@ async fn a_code_leads_to_its_device_until_that_is_paired() {
 #[tokio::test]
 async fn a_code_is_that_of_the_device_that_had_it_first() {
     both(async |store| {
-        let second = Record { epoch: 2, ..coded("c") };
+        let second = DeviceRecord { epoch: 2, ..coded("c") };
         put(store, "a", &coded("c")).await;
         put(store, "b", &coded("c")).await;
         put(store, "b", &second).await;
         assert_eq!(store.by_pairing_code("c").await.unwrap().as_deref(), Some("a"));
-        put(store, "b", &Record { epoch: 3, pairing_code: None, ..second.clone() }).await;
+        put(store, "b", &DeviceRecord { epoch: 3, pairing_code: None, ..second.clone() }).await;
         assert_eq!(store.by_pairing_code("c").await.unwrap().as_deref(), Some("a"));
         put(store, "a", &second.paired_with(None, 3)).await;
         assert_eq!(store.by_pairing_code("c").await.unwrap(), None);
-        put(store, "b", &Record { epoch: 4, ..second }).await;
+        put(store, "b", &DeviceRecord { epoch: 4, ..second }).await;
         assert_eq!(store.by_pairing_code("c").await.unwrap().as_deref(), Some("b"));
     })
     .await;
@@ -127,7 +127,7 @@ async fn thousands_are_found_by_their_replica_and_page_by_page() {
     both(async |store| {
         let ids: Vec<_> = (0..2_500).map(|number| format!("d-{number:04}")).collect();
         for id in ids.iter().rev() {
-            assert_eq!(store.swap(id, 0, &held("r")).await, Swapped::Won);
+            assert_eq!(store.swap(id, 0, &held("r")).await, SwapResult::Won);
         }
         assert_eq!(store.of_replica("r").await.unwrap(), ids);
         let (mut paged, mut after) = (Vec::new(), None);
@@ -148,13 +148,14 @@ async fn thousands_are_found_by_their_replica_and_page_by_page() {
 
 #[tokio::test]
 async fn an_owner_leads_to_its_devices_page_by_page() {
-    let of = |owner: Option<&str>, epoch| Record { epoch, is_paired: true, owner: owner.map(Into::into), ..held("r") };
-    let ids = |page: Vec<(String, Record)>| page.into_iter().map(|(id, _)| id).collect::<Vec<_>>();
+    let of =
+        |owner: Option<&str>, epoch| DeviceRecord { epoch, is_paired: true, owner: owner.map(Into::into), ..held("r") };
+    let ids = |page: Vec<(String, DeviceRecord)>| page.into_iter().map(|(id, _)| id).collect::<Vec<_>>();
     both(async |store| {
         for (id, owner) in [("c", Some("o")), ("a", Some("o")), ("b", Some("p")), ("d", None), ("e", Some("o"))] {
             put(store, id, &of(owner, 1)).await;
         }
-        put(store, "f", &Record { owner: Some("o".into()), ..held("r") }).await;
+        put(store, "f", &DeviceRecord { owner: Some("o".into()), ..held("r") }).await;
         assert_eq!(ids(store.owned("o", None, 10).await.unwrap()), ["a", "c", "e"], "f is not kept for good");
         assert_eq!(ids(store.owned("o", Some("a"), 1).await.unwrap()), ["c"]);
         assert_eq!(ids(store.owned("o", Some("e"), 10).await.unwrap()), [""; 0]);
@@ -174,7 +175,7 @@ async fn any_text_is_an_id() {
         let mut sorted: Vec<_> = ids.iter().map(|id| id.to_string()).collect();
         sorted.sort();
         for (number, id) in ids.iter().enumerate() {
-            let record = Record { pairing_code: Some(format!("{id}{number}").into()), ..held("r") };
+            let record = DeviceRecord { pairing_code: Some(format!("{id}{number}").into()), ..held("r") };
             put(store, id, &record).await;
             assert_eq!(store.read(id).await.unwrap(), record);
             assert_eq!(store.by_pairing_code(&format!("{id}{number}")).await.unwrap().as_deref(), Some(*id));
@@ -199,7 +200,7 @@ async fn both_are_alike_whatever_is_written() {
         let device = format!("d-{}", random.u8(..6));
         let now = alone.read(&device).await.unwrap();
         let expected = if random.u8(..8) == 0 { random.u64(..3) } else { now.epoch };
-        let record = Record { epoch, ..random::record(&mut random) };
+        let record = DeviceRecord { epoch, ..random::record(&mut random) };
         let swapped = alone.swap(&device, expected, &record).await;
         assert_eq!(shared.swap(&device, expected, &record).await, swapped);
         assert_eq!(shared.page(None, 100).await, alone.page(None, 100).await);
