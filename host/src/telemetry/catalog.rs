@@ -5,7 +5,7 @@
 //! the source that are not here.
 
 use self::Kind::{Counter, Gauge, Histogram};
-use super::EventKind;
+use super::meters::EventKind;
 use crate::config::OTHER;
 
 /// What a metric's values do.

@@ -12,7 +12,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
 
-use super::TelemetryError;
+use super::error::TelemetryError;
 use crate::config::{LogConfig, LogFormat};
 
 /// Starts the log of this process, on standard error.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
-use super::{TelemetryError, catalog, page::Page, process};
+use super::{catalog, error::TelemetryError, page::Page, process};
 
 /// Between two upkeeps: what was recorded and not yet folded in takes memory.
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);

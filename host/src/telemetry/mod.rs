@@ -3,6 +3,7 @@
 
 mod buckets;
 mod catalog;
+mod error;
 mod log;
 mod meters;
 mod methods;
@@ -17,18 +18,6 @@ pub(crate) use self::{
     methods::{Ended, Label, Methods},
     trace::{CallSpan, TraceContext},
 };
-pub use self::{log::start_log, methods::MethodLabels, metrics::Metrics, page::Page, trace::Tracer};
-
-/// Why the host cannot tell about itself.
-#[derive(Debug, thiserror::Error)]
-pub enum TelemetryError {
-    /// The log filter cannot be parsed; a loaded configuration has none such.
-    #[error("setting `log.filter` cannot be parsed")]
-    Filter(#[from] tracing_subscriber::filter::ParseError),
-    /// The process has a log already.
-    #[error("the log is set up already")]
-    Log(#[from] tracing_subscriber::util::TryInitError),
-    /// The process has metrics already.
-    #[error("the metrics cannot be set up")]
-    Metrics(#[from] metrics_exporter_prometheus::BuildError),
-}
+pub use self::{
+    error::TelemetryError, log::start_log, methods::MethodLabels, metrics::Metrics, page::Page, trace::Tracer,
+};

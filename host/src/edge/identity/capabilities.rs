@@ -5,6 +5,8 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use super::field::Field;
+
 /// What a client can do. A client that says nothing is served as the field's server serves it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
@@ -89,9 +91,9 @@ struct Name(Option<String>);
 
 impl<'de> Deserialize<'de> for Name {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let field = super::handshake::Field::deserialize(deserializer)?;
+        let field = Field::deserialize(deserializer)?;
         Ok(Name(match field {
-            super::handshake::Field::Text(name) => Some(name),
+            Field::Text(name) => Some(name),
             _ => None,
         }))
     }

@@ -5,7 +5,11 @@ use std::path::Path;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig, TlsProvider};
 
-use super::{TlsError, authorities, certificates, files, key, provider};
+use super::{
+    error::TlsError,
+    files::{certificates, key, read},
+    server_config::{authorities, provider},
+};
 use crate::config::AdminConfig;
 
 /// What `admin.ca`, or this machine's trust, and `admin.client_cert` come to.
@@ -15,7 +19,7 @@ use crate::config::AdminConfig;
 pub(crate) fn of_commands(admin: &AdminConfig) -> Result<TlsConfig, TlsError> {
     let roots = match &admin.ca {
         Some(path) => {
-            let pem = files::read(path)?;
+            let pem = read(path)?;
             authorities(path, &pem)?; // the client passes over what is none, and then believes nobody
             certificates(path, &pem)?
         }
@@ -35,8 +39,8 @@ pub(crate) fn of_commands(admin: &AdminConfig) -> Result<TlsConfig, TlsError> {
 }
 
 fn shown(cert_file: &Path, key_file: &Path) -> Result<ClientCert, TlsError> {
-    let chain = certificates(cert_file, &files::read(cert_file)?)?;
-    let pem = files::read(key_file)?;
+    let chain = certificates(cert_file, &read(cert_file)?)?;
+    let pem = read(key_file)?;
     let key = key(key_file, &pem)?;
     // The client takes a key that is not the certificate's for a mistake of the program.
     ClientConfig::builder_with_provider(provider())

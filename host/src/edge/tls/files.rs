@@ -8,7 +8,7 @@ use tokio_rustls::rustls::pki_types::{
     pem::{self, PemObject},
 };
 
-use super::TlsError;
+use super::error::TlsError;
 
 /// Larger ones are not what they should be: a bundle of all public roots has a quarter of it.
 const FILE_BYTES_MAX: u64 = 1 << 20;

@@ -4,17 +4,25 @@
 //! renames, clocks that stand still. What is new is taken once two looks saw the same: certificate and key are written one after
 //! the other.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::time::sleep;
+use tokio_rustls::rustls::ServerConfig;
 
-use super::{Files, Tls, TlsError, files::Read, server_config};
+use super::{error::TlsError, files::Files, server_config::server_config};
 
 /// What a look saw: the digest of the files, or why there is none.
 type Seen = Result<[u8; 32], String>;
 
 /// Looks for as long as the runtime lives.
-pub(super) async fn follow(tls: Tls, files: Files, loaded: [u8; 32], every: Duration) {
+pub(super) async fn follow(
+    current: Arc<Mutex<Arc<ServerConfig>>>,
+    listener: &'static str,
+    files: Files,
+    loaded: [u8; 32],
+    every: Duration,
+) {
     // What was dealt with last, taken or refused, and what was seen since.
     let (mut settled, mut last): (Seen, Option<Seen>) = (Ok(loaded), None);
     loop {
@@ -27,17 +35,16 @@ pub(super) async fn follow(tls: Tls, files: Files, loaded: [u8; 32], every: Dura
         } else if last.as_ref() != Some(&seen) {
             last = Some(seen);
         } else {
-            take(&tls, &files, read);
+            replace(&current, listener, read.and_then(|read| server_config(&files, &read)));
             (settled, last) = (seen, None);
         }
     }
 }
 
-fn take(tls: &Tls, files: &Files, read: Result<Read, TlsError>) {
-    let listener = tls.listener;
-    let result = match read.and_then(|read| server_config(files, &read)) {
+fn replace(current: &Mutex<Arc<ServerConfig>>, listener: &'static str, loaded: Result<Arc<ServerConfig>, TlsError>) {
+    let result = match loaded {
         Ok(config) => {
-            tls.serve_with(config);
+            *current.lock() = config;
             tracing::info!(listener, "the certificate was loaded again");
             "loaded"
         }

@@ -1,4 +1,9 @@
-use std::{net::Ipv4Addr, path::Path, time::Duration};
+use std::{
+    net::Ipv4Addr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio::{
@@ -10,7 +15,11 @@ use tokio_rustls::{
     rustls::{ClientConfig, pki_types::ServerName},
 };
 
-use super::*;
+use super::{
+    Files, Tls,
+    files::{certificates, key},
+    server_config::{authorities, provider},
+};
 use crate::edge::{
     admission::Admission,
     connection::{Line, Lines},

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::Context as _;
 use opentelemetry::{
-    InstrumentationScope, KeyValue, SpanId, TraceFlags, Value,
+    InstrumentationScope, KeyValue, SpanId, TraceFlags,
     trace::{SpanContext, SpanKind, Status, TraceState},
 };
 use opentelemetry_http::{Bytes, HttpError, Request, Response};
@@ -23,7 +23,7 @@ use opentelemetry_sdk::{
 use prost::Message;
 use ureq::Agent;
 
-use super::{Attribute, Ended};
+use super::span::EndedSpan;
 
 /// The longest answer of a collector that is read.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
@@ -69,7 +69,7 @@ impl Exporter {
     }
 
     /// Sends them; blocks for as long as one request may take. The collector may have taken some of them only. The error is for the log.
-    pub(super) fn export(&self, batch: Vec<Ended>) -> Result<Option<Rejected>, String> {
+    pub(super) fn export(&self, batch: Vec<EndedSpan>) -> Result<Option<Rejected>, String> {
         if batch.is_empty() {
             return Ok(None);
         }
@@ -82,9 +82,8 @@ impl Exporter {
         }
     }
 
-    fn span(&self, span: Ended) -> SpanData {
-        let Ended { name, context, parent, began, ended, is_error, attributes } = span;
-        let attributes = attributes.into_iter().map(|(name, value)| KeyValue::new(name, Value::from(value)));
+    fn span(&self, span: EndedSpan) -> SpanData {
+        let EndedSpan { name, context, parent, began, ended, is_error, attributes } = span;
         SpanData {
             span_context: SpanContext::new(
                 context.trace,
@@ -99,23 +98,12 @@ impl Exporter {
             name: name.into(),
             start_time: began,
             end_time: ended,
-            attributes: attributes.collect(),
+            attributes,
             dropped_attributes_count: 0,
             events: SpanEvents::default(),
             links: SpanLinks::default(),
             status: if is_error { Status::error("") } else { Status::Unset },
             instrumentation_scope: self.scope.clone(),
-        }
-    }
-}
-
-impl From<Attribute> for Value {
-    fn from(attribute: Attribute) -> Self {
-        match attribute {
-            Attribute::Text(text) => text.into(),
-            Attribute::Word(word) => word.into(),
-            Attribute::Millis(ms) => ms.into(),
-            Attribute::Flag(flag) => flag.into(),
         }
     }
 }

@@ -1,15 +1,9 @@
-//! Who a connection is, from what it says in its handshake.
+//! Works out which user's client connects, from its handshake.
 
 use std::{fmt, sync::Arc};
 
+use super::{capabilities::Capabilities, field::Field, handshake::Handshake};
 use crate::edge::auth::{AuthError, Claims};
-
-mod capabilities;
-mod handshake;
-
-pub use capabilities::Capabilities;
-use handshake::Field;
-pub use handshake::Handshake;
 
 /// A user's client, proven by its token.
 #[derive(Clone, Debug, PartialEq, Eq)]
