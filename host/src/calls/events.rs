@@ -24,7 +24,7 @@ use super::{
 use crate::{
     edge::{
         payload::{Answer, Incoming, memory_bytes},
-        send::{acknowledge, tell},
+        send::{acknowledge, emit},
         socketio::{AckSender, SocketRef, socket_id},
     },
     telemetry::{Ended, Label, Tracer},
@@ -62,7 +62,7 @@ impl Calls {
                 self.methods.registered(&method, || party.key);
                 self.replicas.joined(socket_id(socket.id), &party.user, party.capabilities.resume, &method);
                 socket.join(room::rpc(&party.user, &method));
-                tell(socket, "rpc-registered", &serde_json::json!({ "method": &*method }));
+                emit(socket, "rpc-registered", &serde_json::json!({ "method": &*method }));
             }
             Some((_, Err(error))) => refuse(socket, "register", error.message()),
             None => refuse(socket, "register", message::INVALID_METHOD),
@@ -82,7 +82,7 @@ impl Calls {
             Some((method, Ok(()))) => {
                 self.replicas.left(socket_id(socket.id), &method);
                 socket.leave(room::rpc(&party.user, &method));
-                tell(socket, "rpc-unregistered", &serde_json::json!({ "method": &*method }));
+                emit(socket, "rpc-unregistered", &serde_json::json!({ "method": &*method }));
             }
             Some((_, Err(error))) => refuse(socket, "unregister", error.message()),
             None => refuse(socket, "unregister", message::INVALID_METHOD),
@@ -144,5 +144,5 @@ impl Calls {
 /// `rpc-error {type, error}`.
 fn refuse(socket: &SocketRef, what: &'static str, error: &str) {
     metrics::counter!("rpc_errors_total", "type" => what).increment(1);
-    tell(socket, "rpc-error", &serde_json::json!({ "type": what, "error": error }));
+    emit(socket, "rpc-error", &serde_json::json!({ "type": what, "error": error }));
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     edge::{
         payload::{Args, RPC_REQUEST, RpcRequest, fit},
-        send::undelivered,
+        send::handle_send_error,
         socketio::SocketRef,
     },
     telemetry::TraceContext,
@@ -79,7 +79,7 @@ impl Calls {
         let answer = socket.timeout(sending.left).emit_with_ack::<_, Args>(RPC_REQUEST, &sending.request);
         let answer = answer.map_err(|error| {
             tracing::debug!(socket = %socket.id, %error, "an rpc-request could not be sent");
-            undelivered(socket, &error);
+            handle_send_error(socket, &error);
             NotSent::Untaken
         })?;
         let calls = self.clone();

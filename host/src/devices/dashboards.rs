@@ -12,7 +12,7 @@ use super::{
 };
 use crate::edge::{
     auth::Claims,
-    send::{broadcast, tell},
+    send::{broadcast, emit},
     socketio::SocketRef,
 };
 
@@ -64,7 +64,7 @@ impl Devices {
                 for (device, record) in &page {
                     // It may have changed hands since it was found.
                     if record.owner.as_ref() == Some(owner) {
-                        tell(&socket, STATUS, &told(device, record.status, record.epoch, record.last_seen_ms));
+                        emit(&socket, STATUS, &told(device, record.status, record.epoch, record.last_seen_ms));
                     }
                 }
                 if page.len() < PAGE {

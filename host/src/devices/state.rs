@@ -22,8 +22,9 @@ use crate::{
     driver::{Clock, Driver, Machine, clock::unix_ms},
     edge::{
         auth::{AuthError, Claims, Verifier},
-        slow_clients::{close, silence},
+        disconnect::close_socket,
         socketio::{SocketIo, SocketRef, socket_id},
+        transport::silence,
     },
     policies::slots::Policies,
 };
@@ -115,7 +116,7 @@ impl Devices {
         });
         if connected.is_err() {
             metrics::counter!("pointwork_device_sockets_refused_total").increment(1);
-            close(socket.clone());
+            close_socket(socket.clone());
         }
     }
 

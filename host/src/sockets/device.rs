@@ -12,10 +12,10 @@ use crate::{
     edge::{
         auth::TOKEN_BYTES_MAX,
         departure::departure,
-        event_order::{Gate, Passed},
+        disconnect::close_socket,
+        event_order::OrderedEvents,
         payload::{Incoming, take},
-        send::tell,
-        slow_clients::close,
+        send::emit,
         socketio::{SocketIo, SocketRef, socket_id},
     },
 };
@@ -36,14 +36,14 @@ enum Event {
 /// A device's connection, from the moment it was admitted.
 struct Connection {
     devices: Arc<Devices>,
-    gate: Gate<Event>,
+    events: OrderedEvents<Event>,
 }
 
 /// Mounts the namespace. All is set up in the middleware, which runs before CONNECT is sent; see [`root`](super::root).
 pub(crate) fn mount(devices: &Arc<Devices>, io: &SocketIo) {
     let devices = devices.clone();
     let admit = move |socket: SocketRef| {
-        set_up(&socket, Arc::new(Connection { devices: devices.clone(), gate: Gate::new() }));
+        set_up(&socket, Arc::new(Connection { devices: devices.clone(), events: OrderedEvents::new() }));
         ready(Ok::<(), std::convert::Infallible>(()))
     };
     let connected = |socket: SocketRef| {
@@ -65,14 +65,14 @@ fn set_up(socket: &SocketRef, connection: Arc<Connection>) {
             "device:heartbeat" => Event::Heartbeat(incoming),
             _ => Event::Other,
         };
-        if taking.gate.pass(event, |event| taking.handle(&socket, event)) == Passed::No {
+        if taking.events.handle(event, |event| taking.handle(&socket, event)).is_err() {
             metrics::counter!("pointwork_events_dropped_total").increment(1);
         }
         ready(())
     });
     let leaving = connection.clone();
     socket.on_disconnect(move |socket: SocketRef, reason: DisconnectReason| {
-        if leaving.gate.close() {
+        if leaving.events.close() {
             leaving.devices.disconnect(socket_id(socket.id), departure(&socket, reason));
         }
         ready(())
@@ -82,7 +82,7 @@ fn set_up(socket: &SocketRef, connection: Arc<Connection>) {
 
 impl Connection {
     fn open(&self, socket: &SocketRef) {
-        self.gate.open(|| self.devices.connect(socket), |event| self.handle(socket, event));
+        self.events.connect(|| self.devices.connect(socket), |event| self.handle(socket, event));
     }
 
     fn handle(&self, socket: &SocketRef, event: Event) {
@@ -91,8 +91,8 @@ impl Connection {
             Event::Register(incoming) => {
                 let claims = incoming.into_first().map(Claims::of).unwrap_or_default();
                 if claims.pairing_code.is_some() && claims.token.is_none() && !self.devices.can_pair() {
-                    tell(socket, "device:auth-error", &json!({ "error": "this server pairs no devices" }));
-                    return close(socket.clone());
+                    emit(socket, "device:auth-error", &json!({ "error": "this server pairs no devices" }));
+                    return close_socket(socket.clone());
                 }
                 let address = forwarded_for(socket).map(hash);
                 let is_polling = socket.transport_type() == TransportType::Polling;

@@ -9,7 +9,7 @@ use super::{budget::Reservation, location::SocketLocation};
 use crate::{
     edge::{
         payload::{Answer, RpcWaiting},
-        send::{acknowledge, tell},
+        send::{acknowledge, emit},
         socketio::{AckSender, SocketRef},
     },
     policies::assignments::Answered,
@@ -142,7 +142,7 @@ impl WaitingNotice {
     pub(in crate::calls) fn give(self) {
         let waiting =
             RpcWaiting { method: &self.method, since_ms: millis_up(self.since), deadline_ms: millis_up(self.left) };
-        tell(&self.caller, "rpc-waiting", &waiting);
+        emit(&self.caller, "rpc-waiting", &waiting);
     }
 }
 

@@ -20,9 +20,9 @@ use crate::{
     },
     cluster::Resumed,
     edge::{
+        disconnect::disconnect_slow_client,
         payload::{Answer, Incoming, take},
         send::acknowledge,
-        slow_clients::cut_off,
         socketio::{AckSender, SocketRef, socket_id},
     },
 };
@@ -77,7 +77,7 @@ impl Calls {
         });
         if let Some(SocketLocation::Here(socket)) = seat {
             socket.extensions.insert(Superseded);
-            cut_off(&socket);
+            disconnect_slow_client(&socket);
         }
     }
 }

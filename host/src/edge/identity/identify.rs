@@ -42,7 +42,7 @@ impl fmt::Display for Client {
 
 /// Why a connection is refused. Its text is what the client is told, in the words that clients know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum HandshakeRefusal {
     /// No token, or an empty one.
     #[error("Missing authentication token")]
     MissingToken,
@@ -57,10 +57,10 @@ pub enum Refusal {
     InvalidToken(#[source] AuthError),
     /// The user has as many sockets as it may have: `listen.connections_per_user_max`.
     #[error("Too many connections")]
-    TooMany,
+    LimitReached,
 }
 
-impl Refusal {
+impl HandshakeRefusal {
     /// A short name, for a metric's label.
     pub fn label(&self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ impl Refusal {
             Self::MissingSession => "missing_session",
             Self::MissingMachine => "missing_machine",
             Self::InvalidToken(_) => "invalid_token",
-            Self::TooMany => "too_many",
+            Self::LimitReached => "too_many",
         }
     }
 }
@@ -80,24 +80,24 @@ impl Refusal {
 pub fn identify(
     handshake: Option<Handshake>,
     verify: impl FnOnce(&str) -> Result<Claims, AuthError>,
-) -> Result<Identity, Refusal> {
+) -> Result<Identity, HandshakeRefusal> {
     let handshake = handshake.unwrap_or_default();
     if handshake.token == Field::Absent {
-        return Err(Refusal::MissingToken);
+        return Err(HandshakeRefusal::MissingToken);
     }
     let client = match handshake.client_type {
         Field::Text(scope) if scope == "session-scoped" => {
-            Client::Session(handshake.session_id.into_id().ok_or(Refusal::MissingSession)?)
+            Client::Session(handshake.session_id.into_id().ok_or(HandshakeRefusal::MissingSession)?)
         }
         Field::Text(scope) if scope == "machine-scoped" => {
-            Client::Machine(handshake.machine_id.into_id().ok_or(Refusal::MissingMachine)?)
+            Client::Machine(handshake.machine_id.into_id().ok_or(HandshakeRefusal::MissingMachine)?)
         }
         _ => Client::User,
     };
     let Field::Text(token) = handshake.token else {
-        return Err(Refusal::InvalidToken(AuthError::Malformed));
+        return Err(HandshakeRefusal::InvalidToken(AuthError::Malformed));
     };
-    let claims = verify(&token).map_err(Refusal::InvalidToken)?;
+    let claims = verify(&token).map_err(HandshakeRefusal::InvalidToken)?;
     let last_offset = handshake.last_offset.into_offset();
     Ok(Identity { user: claims.sub, client, capabilities: handshake.capabilities, last_offset })
 }
@@ -114,11 +114,11 @@ mod tests {
         if token == "good" { Ok(Claims { sub: "ada".into(), ..Claims::default() }) } else { Err(AuthError::Signature) }
     }
 
-    fn of(auth: &Value) -> Result<Identity, Refusal> {
+    fn of(auth: &Value) -> Result<Identity, HandshakeRefusal> {
         identify(Some(serde_json::from_str(&auth.to_string()).unwrap()), verify)
     }
 
-    fn ada(client: Client) -> Result<Identity, Refusal> {
+    fn ada(client: Client) -> Result<Identity, HandshakeRefusal> {
         Ok(Identity { user: "ada".into(), client, capabilities: Capabilities::default(), last_offset: None })
     }
 
@@ -154,21 +154,21 @@ mod tests {
     #[test]
     fn the_refusals_keep_their_order() {
         for scope in ["session-scoped", "machine-scoped"] {
-            assert_eq!(of(&json!({"clientType": scope})), Err(Refusal::MissingToken));
+            assert_eq!(of(&json!({"clientType": scope})), Err(HandshakeRefusal::MissingToken));
         }
-        assert_eq!(of(&json!({"token": "bad", "clientType": "session-scoped"})), Err(Refusal::MissingSession));
-        assert_eq!(of(&json!({"token": "bad", "clientType": "machine-scoped"})), Err(Refusal::MissingMachine));
+        assert_eq!(of(&json!({"token": "bad", "clientType": "session-scoped"})), Err(HandshakeRefusal::MissingSession));
+        assert_eq!(of(&json!({"token": "bad", "clientType": "machine-scoped"})), Err(HandshakeRefusal::MissingMachine));
         let with_id = json!({"token": "bad", "clientType": "machine-scoped", "machineId": "m"});
-        assert_eq!(of(&with_id), Err(Refusal::InvalidToken(AuthError::Signature)));
+        assert_eq!(of(&with_id), Err(HandshakeRefusal::InvalidToken(AuthError::Signature)));
     }
 
     #[test]
     fn a_token_of_a_wrong_type_is_missing_or_invalid_as_in_javascript() {
         for missing in [json!(null), json!(""), json!(false), json!(0), json!(0.0)] {
-            assert_eq!(of(&json!({"token": missing})), Err(Refusal::MissingToken), "{missing}");
+            assert_eq!(of(&json!({"token": missing})), Err(HandshakeRefusal::MissingToken), "{missing}");
         }
         for invalid in [json!(true), json!(7), json!(-1), json!(0.5), json!([]), json!(["good"]), json!({"a": [{}]})] {
-            let refusal = Err(Refusal::InvalidToken(AuthError::Malformed));
+            let refusal = Err(HandshakeRefusal::InvalidToken(AuthError::Malformed));
             assert_eq!(of(&json!({"token": invalid})), refusal, "{invalid}");
         }
     }
@@ -179,16 +179,16 @@ mod tests {
         let longest = "s".repeat(ID_BYTES_MAX);
         assert_eq!(with_id(json!(longest)), ada(Client::Session(longest.as_str().into())));
         for wrong in [json!("s".repeat(ID_BYTES_MAX + 1)), json!(""), json!(7), json!(true), json!(["s"]), json!({})] {
-            assert_eq!(with_id(wrong.clone()), Err(Refusal::MissingSession), "{wrong}");
+            assert_eq!(with_id(wrong.clone()), Err(HandshakeRefusal::MissingSession), "{wrong}");
         }
     }
 
     #[test]
     fn a_payload_of_any_type_is_read_without_failing() {
         for payload in [json!(null), json!(true), json!(-7), json!(7), json!(0.5), json!("good"), json!([1, [2, {}]])] {
-            assert_eq!(of(&payload), Err(Refusal::MissingToken), "{payload}");
+            assert_eq!(of(&payload), Err(HandshakeRefusal::MissingToken), "{payload}");
         }
-        assert_eq!(identify(None, verify), Err(Refusal::MissingToken));
+        assert_eq!(identify(None, verify), Err(HandshakeRefusal::MissingToken));
         let extra = json!({"more": {"and": ["more", null]}, "token": "good", "again": 1});
         assert_eq!(of(&extra), ada(Client::User));
     }

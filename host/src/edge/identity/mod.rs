@@ -8,5 +8,5 @@ mod identify;
 pub use self::{
     capabilities::Capabilities,
     handshake::Handshake,
-    identify::{Client, Identity, Refusal, identify},
+    identify::{Client, HandshakeRefusal, Identity, identify},
 };

@@ -89,8 +89,8 @@ impl Policies {
     /// Which candidate gets the call. `key` stands for the user, see [`pointwork_policy::user_key`].
     pub fn choose(&self, key: u64, call: &Call, candidates: &[Candidate]) -> Choice {
         let question = contract::target_question(moment(key), call, candidates);
-        let native = || contract::from_choice(rules::target(candidates));
-        contract::to_choice(self.decide_for_user::<Target>(key, question, native))
+        let native = || contract::target_to_contract(rules::target(candidates));
+        contract::target_to_core(self.decide_for_user::<Target>(key, question, native))
     }
 
     /// For how many milliseconds a call is held that found nobody.
@@ -102,8 +102,8 @@ impl Policies {
     /// Whether a call whose target is in doubt goes on waiting.
     pub fn judge(&self, key: u64, call: &Call, doubt: &Doubt) -> Verdict {
         let question = contract::presence_question(moment(key), call, doubt);
-        let native = || contract::from_verdict(rules::presence(doubt, self.recheck_ms, self.grace_ms));
-        contract::to_verdict(self.decide_for_user::<Presence>(key, question, native))
+        let native = || contract::presence_to_contract(rules::presence(doubt, self.recheck_ms, self.grace_ms));
+        contract::presence_to_core(self.decide_for_user::<Presence>(key, question, native))
     }
 
     /// Which of two sockets holds a device's session, by what serves. `key` stands for the device; `history` is newest first.
@@ -116,8 +116,8 @@ impl Policies {
         history: &[Event],
     ) -> SettleVerdict {
         let question = contract::settle_question(moment(key), window_ms, incumbent, newcomer, history);
-        let native = || contract::from_settle(rules::settle(window_ms, incumbent));
-        contract::to_settle(self.decide::<Settle>(None, None, question, native).verdict)
+        let native = || contract::settle_to_contract(rules::settle(window_ms, incumbent));
+        contract::settle_to_core(self.decide::<Settle>(None, None, question, native).verdict)
     }
 
     /// Trips of slots and arms from now on.

@@ -12,8 +12,9 @@ use super::{Drain, turns::Turns};
 use crate::{
     devices::{DASHBOARD_NSP, DEVICE_NSP},
     edge::{
-        slow_clients::{hang_up, is_sending},
+        disconnect::disconnect_for_shutdown,
         socketio::{BroadcastOperators, SocketRef},
+        transport::has_unsent_data,
     },
     sockets::root,
 };
@@ -186,8 +187,8 @@ impl<'a> Closing<'a> {
         let sockets: Vec<_> = self.sockets(client.id).collect();
         let is_busy = served.contains(client.id.as_str()) || sockets.iter().any(has_calls);
         // A call has ended when its answer has left the machine, and that may have a long way to go on a slow line.
-        let is_sending = sockets.first().is_some_and(is_sending);
-        client.quiet = if is_busy || is_sending { 0 } else { client.quiet + 1 };
+        let has_unsent_data = sockets.first().is_some_and(has_unsent_data);
+        client.quiet = if is_busy || has_unsent_data { 0 } else { client.quiet + 1 };
         // Servers of another kind find daemons by their rooms, and take one that is in none for gone, with the calls in flight to it: so
         // not before those have ended, or new ones follow each other for too long.
         if !client.is_hidden && (!is_busy || self.began.elapsed() >= self.drain.settings.deadline() / 2) {
@@ -203,7 +204,7 @@ impl<'a> Closing<'a> {
         if !self.is_over {
             self.broken_off += sockets.iter().map(|socket| root::open_calls(socket, false)).sum::<usize>();
         }
-        sockets.iter().for_each(hang_up);
+        sockets.iter().for_each(disconnect_for_shutdown);
         self.closed.insert(client.id);
     }
 

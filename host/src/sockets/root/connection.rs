@@ -14,8 +14,8 @@ use crate::{
     calls::{Calls, Participant, Superseded},
     driver::clock::unix_ms,
     edge::{
-        admission::Place,
-        event_order::{Gate, Passed},
+        admission::UserGuard,
+        event_order::OrderedEvents,
         identity::{Client, Identity},
         payload::{Incoming, take},
         send::{acknowledge, broadcast},
@@ -59,19 +59,17 @@ pub(super) struct Connection {
     identity: Identity,
     party: Participant,
     calls: Arc<Calls>,
-    gate: Gate<Event>,
+    events: OrderedEvents<Event>,
     /// For a client that can have offsets, as long as it is connected.
     following: Mutex<Option<Following>>,
     /// Its place among the user's, where these are limited, until it is gone.
-    place: Mutex<Option<Box<UserPlace>>>,
+    place: Mutex<Option<Box<UserGuard>>>,
 }
 
-type UserPlace = Place<Arc<str>>;
-
 impl Connection {
-    pub(super) fn new(identity: Identity, calls: Arc<Calls>, place: Option<UserPlace>) -> Self {
+    pub(super) fn new(identity: Identity, calls: Arc<Calls>, place: Option<UserGuard>) -> Self {
         let (party, place) = (calls.party(&identity), Mutex::new(place.map(Box::new)));
-        Self { party, identity, calls, gate: Gate::new(), following: Mutex::default(), place }
+        Self { party, identity, calls, events: OrderedEvents::new(), following: Mutex::default(), place }
     }
 
     /// The rooms the socket is in from the start: what is broadcast to a user reaches it by one of them.
@@ -103,7 +101,7 @@ impl Connection {
 
     /// The socket is connected: it enters the directory, and what it sent meanwhile is handled.
     pub(super) fn open(&self, socket: &SocketRef) {
-        self.gate.open(
+        self.events.connect(
             || {
                 meters().connected(self.scope());
                 self.calls.connect(socket, &self.party);
@@ -120,7 +118,7 @@ impl Connection {
 
     /// An event came in.
     pub(super) fn take(&self, socket: &SocketRef, event: Event) {
-        if self.gate.pass(event, |event| self.handle(socket, event)) == Passed::No {
+        if self.events.handle(event, |event| self.handle(socket, event)).is_err() {
             metrics::counter!("pointwork_events_dropped_total").increment(1);
         }
     }
@@ -128,7 +126,7 @@ impl Connection {
     /// The socket is gone; its rooms are left by socketioxide.
     pub(super) fn close(&self, socket: &SocketRef, departure: Departure) {
         *self.place.lock() = None;
-        if self.gate.close() {
+        if self.events.close() {
             meters().disconnected(self.scope());
             *self.following.lock() = None;
             let idle = self.calls.disconnect(socket, &self.party, departure);

@@ -143,7 +143,7 @@ impl SettleRules for Side {
         let Serving::Settle(policy) = &self.serving else { return native() };
         let at = Moment { now_ms: asked.now_ms, seed: asked.seed, key: device_key(asked.device) };
         let question = contract::settle_question(at, asked.window_ms, asked.incumbent, asked.newcomer, asked.history);
-        contract::to_settle(self.ask(policy, &question, || contract::from_settle(native())))
+        contract::settle_to_core(self.ask(policy, &question, || contract::settle_to_contract(native())))
     }
 }
 
@@ -155,7 +155,7 @@ impl Rules for Side {
             return Native::default().choose(at, user, call, candidates);
         };
         let question = contract::target_question(moment(at, user), call, candidates);
-        contract::to_choice(self.ask(policy, &question, || contract::from_choice(rules::target(candidates))))
+        contract::target_to_core(self.ask(policy, &question, || contract::target_to_contract(rules::target(candidates))))
     }
 
     fn wait(&self, at: RuleMoment, user: &str, call: &Call, absence: &Absence) -> u32 {
@@ -169,8 +169,8 @@ impl Rules for Side {
         self.count(SlotName::Presence);
         let Serving::Presence(policy) = &self.serving else { return Native::default().judge(at, user, call, doubt) };
         let question = contract::presence_question(moment(at, user), call, doubt);
-        let native = || contract::from_verdict(Native::default().judge(at, user, call, doubt));
-        contract::to_verdict(self.ask(policy, &question, native))
+        let native = || contract::presence_to_contract(Native::default().judge(at, user, call, doubt));
+        contract::presence_to_core(self.ask(policy, &question, native))
     }
 
     fn resume_ms(&self) -> Option<u32> {
