@@ -3,37 +3,36 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-
-use super::tls::{AdminTlsConfig, Lack, lack};
+use super::tls::{AdminTlsConfig, MissingKey, missing_of_pair};
 use crate::config::values::secret::Secret;
+use crate::config::values::section::section;
 use crate::config::values::text;
 
 /// The shortest token, in characters, that may guard a listener which others can reach.
 pub const TOKEN_CHARS_MIN: usize = 16;
 
-/// The admin listener: health, policies, metrics, emit.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AdminConfig {
-    /// Where it listens.
-    #[serde(deserialize_with = "text::socket_addr")]
-    pub address: SocketAddr,
-    /// The bearer token that a request must carry. A loaded configuration has one of at least [`TOKEN_CHARS_MIN`]
-    /// characters whenever the address is not a loopback address, unless there is `tls.client_ca`. Requests from loopback need none.
-    pub token: Option<Secret>,
-    /// The certificate of the listener, and whose clients need no token.
-    pub tls: AdminTlsConfig,
-    /// PEM: who vouches for the host that the operators' commands ask; without it, whoever this machine trusts.
-    #[serde(default, deserialize_with = "text::non_empty")]
-    pub ca: Option<PathBuf>,
-    /// PEM: the certificate that the operators' commands show. A loaded configuration has both this and
-    /// [`client_key`](Self::client_key), or neither.
-    #[serde(default, deserialize_with = "text::non_empty")]
-    pub client_cert: Option<PathBuf>,
-    /// PEM: its key.
-    #[serde(default, deserialize_with = "text::non_empty")]
-    pub client_key: Option<PathBuf>,
+section! {
+    /// The admin listener: health, policies, metrics, emit.
+    pub struct AdminConfig {
+        /// Where it listens.
+        #[serde(deserialize_with = "text::socket_addr")]
+        pub address: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 9090)),
+        /// The bearer token that a request must carry. A loaded configuration has one of at least [`TOKEN_CHARS_MIN`]
+        /// characters whenever the address is not a loopback address, unless there is `tls.client_ca`. Requests from loopback need none.
+        pub token: Option<Secret> = None,
+        /// The certificate of the listener, and whose clients need no token.
+        pub tls: AdminTlsConfig = AdminTlsConfig::default(),
+        /// PEM: who vouches for the host that the operators' commands ask; without it, whoever this machine trusts.
+        #[serde(default, deserialize_with = "text::non_empty")]
+        pub ca: Option<PathBuf> = None,
+        /// PEM: the certificate that the operators' commands show. A loaded configuration has both this and
+        /// [`client_key`](Self::client_key), or neither.
+        #[serde(default, deserialize_with = "text::non_empty")]
+        pub client_cert: Option<PathBuf> = None,
+        /// PEM: its key.
+        #[serde(default, deserialize_with = "text::non_empty")]
+        pub client_key: Option<PathBuf> = None,
+    }
 }
 
 impl AdminConfig {
@@ -60,23 +59,10 @@ impl AdminConfig {
         self.tls.cert.is_none() && !self.address.ip().to_canonical().is_loopback()
     }
 
-    /// What lacks, if anything does.
-    pub(in crate::config) fn lack(&self) -> Option<Lack> {
-        let client = lack(self.client_cert.as_ref(), self.client_key.as_ref(), ("client_cert", "client_key"));
-        self.tls.lack().or(client)
-    }
-}
-
-impl Default for AdminConfig {
-    fn default() -> Self {
-        Self {
-            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 9090)),
-            token: None,
-            tls: AdminTlsConfig::default(),
-            ca: None,
-            client_cert: None,
-            client_key: None,
-        }
+    /// The key that is missing, if any.
+    pub(in crate::config) fn missing_key(&self) -> Option<MissingKey> {
+        let names = ("client_cert", "client_key");
+        self.tls.missing_key().or(missing_of_pair(self.client_cert.as_ref(), self.client_key.as_ref(), names))
     }
 }
 
@@ -107,12 +93,12 @@ mod tests {
         assert!(admin.exposure().is_some() && admin.is_plain_beyond_loopback());
         admin.tls.client_ca = Some("ca.pem".into());
         assert!(admin.exposure().is_none());
-        assert_eq!(admin.lack(), Some(("tls.cert", "tls.client_ca")));
+        assert_eq!(admin.missing_key(), Some(("tls.cert", "tls.client_ca")));
         admin.tls.cert = Some("cert.pem".into());
-        assert_eq!(admin.lack(), Some(("tls.key", "tls.cert")));
+        assert_eq!(admin.missing_key(), Some(("tls.key", "tls.cert")));
         admin.tls.key = Some("key.pem".into());
-        assert!(admin.lack().is_none() && !admin.is_plain_beyond_loopback());
+        assert!(admin.missing_key().is_none() && !admin.is_plain_beyond_loopback());
         admin.client_key = Some("key.pem".into());
-        assert_eq!(admin.lack(), Some(("client_cert", "client_key")));
+        assert_eq!(admin.missing_key(), Some(("client_cert", "client_key")));
     }
 }

@@ -3,26 +3,25 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use crate::config::values::bounded::Bounded;
+use crate::config::values::section::section;
 
 /// An hour, in milliseconds.
 const HOUR: u32 = 3_600_000;
 
-/// The spans of a leave, which follow each other.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DrainConfig {
-    /// How long everything goes on as before, but for the probe: until the load balancer has noticed and sends nobody here any more, in
-    /// milliseconds. A replica that is alone has nowhere to send anybody and skips it.
-    pub settle_ms: Bounded<0, HOUR>,
-    /// How long calls may then take to end, in milliseconds: those to this replica's daemons and those of its callers, waiting ones
-    /// too. The sockets of the others are closed meanwhile.
-    pub deadline_ms: Bounded<0, HOUR>,
-    /// Over how long at the most the sockets are closed, in milliseconds: once for those that no call needs, and once more for those whose
-    /// calls are broken off at the deadline.
-    pub close_ms: Bounded<0, HOUR>,
+section! {
+    /// The spans of a leave, which follow each other.
+    pub struct DrainConfig {
+        /// How long everything goes on as before, but for the probe: until the load balancer has noticed and sends nobody here any more, in
+        /// milliseconds. A replica that is alone has nowhere to send anybody and skips it.
+        pub settle_ms: Bounded<0, HOUR> = Bounded::literal::<5_000>(),
+        /// How long calls may then take to end, in milliseconds: those to this replica's daemons and those of its callers, waiting ones
+        /// too. The sockets of the others are closed meanwhile.
+        pub deadline_ms: Bounded<0, HOUR> = Bounded::literal::<12_000>(),
+        /// Over how long at the most the sockets are closed, in milliseconds: once for those that no call needs, and once more for those whose
+        /// calls are broken off at the deadline.
+        pub close_ms: Bounded<0, HOUR> = Bounded::literal::<5_000>(),
+    }
 }
 
 impl DrainConfig {
@@ -42,16 +41,6 @@ impl DrainConfig {
     #[must_use]
     pub const fn close(&self) -> Duration {
         self.close_ms.as_millis()
-    }
-}
-
-impl Default for DrainConfig {
-    fn default() -> Self {
-        Self {
-            settle_ms: Bounded::literal::<5_000>(),
-            deadline_ms: Bounded::literal::<12_000>(),
-            close_ms: Bounded::literal::<5_000>(),
-        }
     }
 }
 

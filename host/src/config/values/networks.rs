@@ -5,6 +5,8 @@ use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize, Serializer};
 use std::net::IpAddr;
 
+use super::text;
+
 /// Networks as `address/bits`, or single addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Networks(Vec<IpNet>);
@@ -32,17 +34,7 @@ impl Serialize for Networks {
 
 impl<'de> Deserialize<'de> for Networks {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // The environment and the flags know no lists: there it is one text, with commas.
-        #[derive(Deserialize)]
-        #[serde(untagged, expecting = "must be a list of networks, or one text with commas between them")]
-        enum Given {
-            List(Vec<String>),
-            Text(String),
-        }
-        let given = match Given::deserialize(deserializer)? {
-            Given::List(list) => list,
-            Given::Text(text) => text.split(',').map(|network| network.trim().to_owned()).collect(),
-        };
+        let given = text::list(deserializer, "networks")?.into_vec();
         given.iter().map(|text| network(text).map_err(D::Error::custom)).collect::<Result<_, _>>().map(Self)
     }
 }
