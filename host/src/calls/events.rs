@@ -27,7 +27,7 @@ use crate::{
         send::{acknowledge, emit},
         socketio::{AckSender, SocketRef, socket_id},
     },
-    telemetry::{Ended, Label, Tracer},
+    telemetry::{CallOutcome, MethodLabel, Tracer},
 };
 
 impl Calls {
@@ -122,8 +122,8 @@ impl Calls {
     }
 
     /// Tells a caller why its call was not taken.
-    fn refuse(&self, label: Label, caller: &SocketRef, ack: AckSender, refusal: &CallRefusal) {
-        self.methods.ended(label, Ended::Refused);
+    fn refuse(&self, label: MethodLabel, caller: &SocketRef, ack: AckSender, refusal: &CallRefusal) {
+        self.methods.ended(label, CallOutcome::Refused);
         metrics::counter!("rpc_refused_total", "reason" => refusal.label()).increment(1);
         acknowledge(caller, ack, &Answer::error(refusal.to_string()));
     }

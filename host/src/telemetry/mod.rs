@@ -1,23 +1,23 @@
-//! What the host tells about itself: a log, metrics, and spans for a collector. None of them ever holds a token, a call's
-//! parameters or what is broadcast.
+//! The log, metrics and traces. None of them ever contains a token, the parameters of a call or the content of a broadcast.
 
-mod buckets;
 mod catalog;
 mod error;
+mod fixed_histogram;
 mod log;
-mod meters;
 mod methods;
 mod metrics;
-mod page;
+mod metrics_page;
 mod process;
+mod socket_metrics;
 mod trace;
 
-pub(crate) use self::{
-    buckets::{Buckets, DECISION_NS},
-    meters::{ClientScope, EventKind, meters},
-    methods::{Ended, Label, Methods},
-    trace::{CallSpan, TraceContext},
-};
 pub use self::{
-    error::TelemetryError, log::start_log, methods::MethodLabels, metrics::Metrics, page::Page, trace::Tracer,
+    error::TelemetryError, log::start_log, methods::MethodLabels, metrics::Metrics, metrics_page::MetricsPage,
+    trace::Tracer,
+};
+pub(crate) use self::{
+    fixed_histogram::{DECISION_NS, FixedHistogram},
+    methods::{CallOutcome, MethodLabel, MethodMetrics},
+    socket_metrics::{ClientScope, EventKind, socket_metrics},
+    trace::{CallSpan, TraceContext},
 };

@@ -189,7 +189,7 @@ impl Policies {
         }
         let name = in_arm.and_then(|(running, arm)| running.experiment.arms.get(arm));
         if decision.digest.is_some() {
-            self.costs[S::NAME as usize].note_span(decision.cost);
+            self.costs[S::NAME as usize].record_duration(decision.cost);
         }
         self.recorder.note::<S>(question, &decision, name.map(|arm| arm.name.as_str().into()));
         let source = Source { decision: decision.id, generation: decision.digest };

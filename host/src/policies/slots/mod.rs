@@ -28,7 +28,7 @@ use crate::{
         assignments::Assignments,
         records::{Recorder, Records},
     },
-    telemetry::{Buckets, DECISION_NS, Page},
+    telemetry::{DECISION_NS, FixedHistogram, MetricsPage},
 };
 
 /// What serves each slot, and the constants of the native rules.
@@ -43,7 +43,7 @@ pub struct Policies {
     state: Option<[StateDir; 4]>,
     assignments: Assignments,
     /// How long guests took, in the order of [`SlotName::ALL`].
-    costs: [Buckets; SlotName::ALL.len()],
+    costs: [FixedHistogram; SlotName::ALL.len()],
     grace_ms: u32,
     recheck_ms: u32,
 }
@@ -73,7 +73,7 @@ impl Policies {
             recorder: Recorder::default(),
             state: open_state(settings)?,
             assignments: Assignments::default(),
-            costs: SlotName::ALL.map(|_| Buckets::new(&DECISION_NS)),
+            costs: SlotName::ALL.map(|_| FixedHistogram::new(&DECISION_NS)),
             grace_ms: rpc.grace_ms.get(),
             recheck_ms: rpc.presence_poll_ms.get(),
         };
@@ -127,7 +127,7 @@ impl Policies {
 
     /// Brings the slots' own counters to the metrics: nothing is paid for them in a decision. `is_refused`: what is not loaded by the slot
     /// itself came to nothing, see [`Rollouts::is_refused`](crate::policies::rollout::Rollouts::is_refused).
-    pub(crate) fn expose(&self, page: &mut Page, is_refused: impl Fn(SlotName) -> bool) {
+    pub(crate) fn expose(&self, page: &mut MetricsPage, is_refused: impl Fn(SlotName) -> bool) {
         let status = self.status();
         expose_info(page, &status);
         page.begin(COST);
@@ -161,7 +161,7 @@ impl Policies {
 }
 
 /// What serves each slot, and nothing of what served before.
-fn expose_info(page: &mut Page, status: &[SlotStatus]) {
+fn expose_info(page: &mut MetricsPage, status: &[SlotStatus]) {
     const INFO: &str = "pointwork_policy_info";
     page.begin(INFO);
     for SlotStatus { slot, info, digest, source, .. } in status {

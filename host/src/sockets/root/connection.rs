@@ -21,7 +21,7 @@ use crate::{
         send::{acknowledge, broadcast},
         socketio::{AckSender, SocketRef},
     },
-    telemetry::{ClientScope, EventKind, meters},
+    telemetry::{ClientScope, EventKind, socket_metrics},
 };
 
 /// An event of a client, in the field's own names.
@@ -103,7 +103,7 @@ impl Connection {
     pub(super) fn open(&self, socket: &SocketRef) {
         self.events.connect(
             || {
-                meters().connected(self.scope());
+                socket_metrics().connected(self.scope());
                 self.calls.connect(socket, &self.party);
                 self.report_machine(socket, |machine| Activity::machine_came(machine, unix_ms()));
                 if self.is_follower() {
@@ -127,7 +127,7 @@ impl Connection {
     pub(super) fn close(&self, socket: &SocketRef, departure: Departure) {
         *self.place.lock() = None;
         if self.events.close() {
-            meters().disconnected(self.scope());
+            socket_metrics().disconnected(self.scope());
             *self.following.lock() = None;
             let idle = self.calls.disconnect(socket, &self.party, departure);
             // A machine that has another connection is not gone.

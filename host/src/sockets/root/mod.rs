@@ -27,7 +27,7 @@ use crate::{
         payload::Incoming,
         socketio::{AckSender, SocketIo, SocketRef},
     },
-    telemetry::{EventKind, meters},
+    telemetry::{EventKind, socket_metrics},
 };
 
 /// Mounts the namespace `/`.
@@ -113,7 +113,7 @@ fn set_up(socket: &SocketRef, connection: Arc<Connection>) {
     // task runs in the order of arrival; what the closure returns would be spawned, and spawned futures change places.
     socket.on_fallback(move |socket: SocketRef, Name(name): Name, incoming: Incoming, ack: AckSender| {
         let event = event(&name, incoming, ack);
-        meters().event(event.as_ref().map_or(EventKind::Other, Event::kind));
+        socket_metrics().event(event.as_ref().map_or(EventKind::Other, Event::kind));
         match event {
             Some(event) => taking.take(&socket, event),
             None => metrics::counter!("pointwork_events_unknown_total").increment(1),

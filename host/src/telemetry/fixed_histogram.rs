@@ -1,19 +1,19 @@
-//! Histograms that cost two additions a value, whoever reads them and whenever: those of calls and decisions.
+//! A histogram with fixed bounds. Recording a value costs two additions, and needs no upkeep.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
-/// Counts by upper bound, and the sum. Values are whole: nanoseconds, or counts.
-pub(crate) struct Buckets {
+/// Counts of values by upper bound, and their sum. Values are whole numbers, such as nanoseconds.
+pub(crate) struct FixedHistogram {
     bounds: &'static [u64],
-    /// One for each bound, and one for what is above all.
+    /// One count for each bound, and one for values above all bounds.
     counts: Box<[AtomicU64]>,
     sum: AtomicU64,
 }
 
-/// Of calls, in nanoseconds: the seed deployment's bounds (50 ms to 30 s), and below them what a host like this one needs.
+/// Bounds for calls, in nanoseconds: those of existing deployments (50 ms to 30 s), and smaller ones for a faster host.
 pub(crate) const CALL_NS: [u64; 14] = [
     1_000_000,
     2_500_000,
@@ -31,7 +31,7 @@ pub(crate) const CALL_NS: [u64; 14] = [
     30_000_000_000,
 ];
 
-/// Of decisions, in nanoseconds: the usual one takes a few microseconds, the longest a slot's deadline, of a second at most.
+/// Bounds for decisions, in nanoseconds. Most take a few microseconds. The longest takes a slot's deadline, at most a second.
 pub(crate) const DECISION_NS: [u64; 13] = [
     1_000,
     2_000,
@@ -48,26 +48,26 @@ pub(crate) const DECISION_NS: [u64; 13] = [
     1_000_000_000,
 ];
 
-/// Of looks: the seed deployment's bounds.
+/// Bounds for lookups: those of existing deployments.
 pub(crate) const LOOKS: [u64; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 
-impl Buckets {
-    /// Nothing counted yet; `bounds` are upper ones, in rising order.
+impl FixedHistogram {
+    /// An empty histogram. `bounds` are upper bounds in rising order.
     pub(crate) fn new(bounds: &'static [u64]) -> Self {
         Self { bounds, counts: (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect(), sum: AtomicU64::new(0) }
     }
 
-    pub(crate) fn note(&self, value: u64) {
+    pub(crate) fn record(&self, value: u64) {
         let bucket = self.bounds.partition_point(|bound| *bound < value);
         self.counts[bucket].fetch_add(1, Ordering::Relaxed);
         self.sum.fetch_add(value, Ordering::Relaxed);
     }
 
-    pub(crate) fn note_span(&self, span: Duration) {
-        self.note(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX));
+    pub(crate) fn record_duration(&self, span: Duration) {
+        self.record(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// Each bound with how many values were not above it, and how many there were in all.
+    /// Each bound with the number of values up to it, and the number of all values.
     pub(crate) fn read(&self) -> (Vec<(u64, u64)>, u64) {
         let mut total = 0;
         let mut upto = |count: &AtomicU64| {
@@ -93,11 +93,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_counted_up_to_their_bound() {
-        let buckets = Buckets::new(&[10, 20]);
-        assert!(buckets.is_empty());
-        [0, 10, 11, 20, 21, 1_000].into_iter().for_each(|value| buckets.note(value));
-        assert_eq!(buckets.read(), (vec![(10, 2), (20, 4)], 6));
-        assert_eq!((buckets.sum(), buckets.is_empty()), (1_062, false));
+    fn counts_values_up_to_each_bound() {
+        let histogram = FixedHistogram::new(&[10, 20]);
+        assert!(histogram.is_empty());
+        [0, 10, 11, 20, 21, 1_000].into_iter().for_each(|value| histogram.record(value));
+        assert_eq!(histogram.read(), (vec![(10, 2), (20, 4)], 6));
+        assert_eq!((histogram.sum(), histogram.is_empty()), (1_062, false));
     }
 }

@@ -1,16 +1,16 @@
-//! Metrics that are counted on every event: each is looked up once, not each time.
+//! Counts sockets and events. The handles of these metrics are looked up once, because every event needs one.
 
 use std::sync::LazyLock;
 
 use metrics::{Counter, Gauge};
 
-/// Their handles.
-pub(crate) struct Meters {
+/// The handles of these metrics.
+pub(crate) struct SocketMetrics {
     sockets: [Gauge; 3],
     events: [Counter; EventKind::NAMES.len()],
 }
 
-/// What a client is for, as its sockets are counted.
+/// The scope of a client, as a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClientScope {
     User,
@@ -18,7 +18,7 @@ pub(crate) enum ClientScope {
     Machine,
 }
 
-/// What came from a client, as it is counted.
+/// The kind of an event from a client, as a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventKind {
     Register,
@@ -49,17 +49,17 @@ impl EventKind {
     ];
 }
 
-/// The handles. Not to be called before the metrics were started: whatever is counted would be lost.
-pub(crate) fn meters() -> &'static Meters {
-    static METERS: LazyLock<Meters> = LazyLock::new(|| Meters {
+/// The handles. Do not call this before the metrics are started, or all counts are lost.
+pub(crate) fn socket_metrics() -> &'static SocketMetrics {
+    static SOCKET_METRICS: LazyLock<SocketMetrics> = LazyLock::new(|| SocketMetrics {
         sockets: ["user-scoped", "session-scoped", "machine-scoped"]
             .map(|scope| metrics::gauge!("websocket_connections_total", "type" => scope)),
         events: EventKind::NAMES.map(|name| metrics::counter!("websocket_events_total", "event_type" => name)),
     });
-    &METERS
+    &SOCKET_METRICS
 }
 
-impl Meters {
+impl SocketMetrics {
     pub(crate) fn event(&self, kind: EventKind) {
         self.events[kind as usize].increment(1);
     }
