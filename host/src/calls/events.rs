@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     edge::{
-        payload::{Answer, Incoming, memory_bytes},
+        payload::{IncomingEvent, RpcAnswer, memory_bytes},
         send::{acknowledge, emit},
         socketio::{AckSender, SocketRef, socket_id},
     },
@@ -90,7 +90,7 @@ impl Calls {
     }
 
     /// `rpc-call {method, params}`, answered through `ack`.
-    pub fn call(self: &Arc<Self>, socket: &SocketRef, party: &Participant, incoming: Incoming, ack: AckSender) {
+    pub fn call(self: &Arc<Self>, socket: &SocketRef, party: &Participant, incoming: IncomingEvent, ack: AckSender) {
         let bytes = incoming.bytes;
         let CallRequest { method, params, timeout } = match CallRequest::of(incoming, self.params_bytes_max) {
             Ok(asked) => asked,
@@ -125,7 +125,7 @@ impl Calls {
     fn refuse(&self, label: MethodLabel, caller: &SocketRef, ack: AckSender, refusal: &CallRefusal) {
         self.methods.ended(label, CallOutcome::Refused);
         metrics::counter!("rpc_refused_total", "reason" => refusal.label()).increment(1);
-        acknowledge(caller, ack, &Answer::error(refusal.to_string()));
+        acknowledge(caller, ack, &RpcAnswer::error(refusal.to_string()));
     }
 
     /// The socket is gone. How long ago it was heard of.

@@ -14,7 +14,7 @@ use crate::{
         departure::departure,
         disconnect::close_socket,
         event_order::OrderedEvents,
-        payload::{Incoming, take},
+        payload::{IncomingEvent, take_field},
         send::emit,
         socketio::{SocketIo, SocketRef, socket_id},
     },
@@ -27,8 +27,8 @@ const CODE_BYTES_MAX: usize = 64;
 
 /// What a device sends.
 enum Event {
-    Register(Incoming),
-    Heartbeat(Incoming),
+    Register(IncomingEvent),
+    Heartbeat(IncomingEvent),
     /// Anything else is a sign of life.
     Other,
 }
@@ -59,7 +59,7 @@ fn set_up(socket: &SocketRef, connection: Arc<Connection>) {
     // The room of its own id is how other replicas mean this socket alone.
     socket.join(socket.id.to_string());
     let taking = connection.clone();
-    socket.on_fallback(move |socket: SocketRef, Name(name): Name, incoming: Incoming| {
+    socket.on_fallback(move |socket: SocketRef, Name(name): Name, incoming: IncomingEvent| {
         let event = match name.as_str() {
             "device:register" => Event::Register(incoming),
             "device:heartbeat" => Event::Heartbeat(incoming),
@@ -152,7 +152,7 @@ impl Claims {
 
 /// A field's text, if it is one that is not empty and not too long.
 fn text(body: &mut rmpv::Value, key: &str, bytes_max: usize) -> Option<String> {
-    let rmpv::Value::String(text) = take(body, key)? else { return None };
+    let rmpv::Value::String(text) = take_field(body, key)? else { return None };
     text.into_str().filter(|text| !text.is_empty() && text.len() <= bytes_max)
 }
 

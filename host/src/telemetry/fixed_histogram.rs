@@ -14,42 +14,24 @@ pub(crate) struct FixedHistogram {
 }
 
 /// Bounds for calls, in nanoseconds: those of existing deployments (50 ms to 30 s), and smaller ones for a faster host.
-pub(crate) const CALL_NS: [u64; 14] = [
-    1_000_000,
-    2_500_000,
-    5_000_000,
-    10_000_000,
-    25_000_000,
-    50_000_000,
-    100_000_000,
-    250_000_000,
-    500_000_000,
-    1_000_000_000,
-    2_500_000_000,
-    5_000_000_000,
-    10_000_000_000,
-    30_000_000_000,
-];
+pub(crate) const CALL_NS: [u64; 14] =
+    scaled([10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 300_000], 100_000);
 
 /// Bounds for decisions, in nanoseconds. Most take a few microseconds. The longest takes a slot's deadline, at most a second.
-pub(crate) const DECISION_NS: [u64; 13] = [
-    1_000,
-    2_000,
-    5_000,
-    10_000,
-    20_000,
-    50_000,
-    100_000,
-    500_000,
-    1_000_000,
-    5_000_000,
-    20_000_000,
-    100_000_000,
-    1_000_000_000,
-];
+pub(crate) const DECISION_NS: [u64; 13] =
+    scaled([1, 2, 5, 10, 20, 50, 100, 500, 1_000, 5_000, 20_000, 100_000, 1_000_000], 1_000);
 
 /// Bounds for lookups: those of existing deployments.
 pub(crate) const LOOKS: [u64; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
+
+const fn scaled<const N: usize>(mut bounds: [u64; N], unit: u64) -> [u64; N] {
+    let mut index = 0;
+    while index < N {
+        bounds[index] *= unit;
+        index += 1;
+    }
+    bounds
+}
 
 impl FixedHistogram {
     /// An empty histogram. `bounds` are upper bounds in rising order.

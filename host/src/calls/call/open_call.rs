@@ -8,7 +8,7 @@ use tokio::{task::AbortHandle, time::Instant};
 use super::{budget::Reservation, location::SocketLocation};
 use crate::{
     edge::{
-        payload::{Answer, RpcWaiting},
+        payload::{RpcAnswer, RpcWaiting},
         send::{acknowledge, emit},
         socketio::{AckSender, SocketRef},
     },
@@ -96,9 +96,9 @@ impl OpenCall {
         self.end_span(ended);
         self.stop_waiting();
         let answer = match (outcome.error(), outcome) {
-            (Some(error), _) => Answer::error(error),
-            (None, Outcome::Result(result)) => Answer::result(result),
-            (None, _) => Answer::error(message::INTERNAL),
+            (Some(error), _) => RpcAnswer::error(error),
+            (None, Outcome::Result(result)) => RpcAnswer::result(result),
+            (None, _) => RpcAnswer::error(message::INTERNAL),
         };
         acknowledge(&self.request.caller, self.request.ack, &answer);
     }

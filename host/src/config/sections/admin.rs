@@ -20,12 +20,12 @@ section! {
         /// The bearer token that a request must carry. A loaded configuration has one of at least [`TOKEN_CHARS_MIN`]
         /// characters whenever the address is not a loopback address, unless there is `tls.client_ca`. Requests from loopback need none.
         pub token: Option<Secret> = None,
-        /// The certificate of the listener, and whose clients need no token.
+        /// The certificate of the listener, and the authorities whose clients need no token.
         pub tls: AdminTlsConfig = AdminTlsConfig::default(),
-        /// PEM: who vouches for the host that the operators' commands ask; without it, whoever this machine trusts.
+        /// PEM: the authorities that the commands for operators trust. Without it, those of this machine.
         #[serde(default, deserialize_with = "text::non_empty")]
         pub ca: Option<PathBuf> = None,
-        /// PEM: the certificate that the operators' commands show. A loaded configuration has both this and
+        /// PEM: the certificate that the commands for operators show. A loaded configuration has both this and
         /// [`client_key`](Self::client_key), or neither.
         #[serde(default, deserialize_with = "text::non_empty")]
         pub client_cert: Option<PathBuf> = None,
@@ -36,7 +36,7 @@ section! {
 }
 
 impl AdminConfig {
-    /// What is wrong between the address and the token, if anything is.
+    /// The problem with the token, if others can reach the address.
     pub(in crate::config) fn exposure(&self) -> Option<String> {
         let chars = self.token.as_ref().map(|token| token.expose().chars().count());
         let loopback = self.address.ip().to_canonical().is_loopback();
@@ -53,7 +53,7 @@ impl AdminConfig {
         ))
     }
 
-    /// Whether a token may go over the network in the clear.
+    /// Whether a token may cross the network unencrypted.
     #[must_use]
     pub fn is_plain_beyond_loopback(&self) -> bool {
         self.tls.cert.is_none() && !self.address.ip().to_canonical().is_loopback()

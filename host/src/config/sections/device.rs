@@ -25,23 +25,23 @@ section! {
         pub connect_rate_window_ms: Bounded<1, DAY> = Bounded::literal::<300_000>(),
         /// Registers of one device within it.
         pub connect_rate_max: Bounded<1, 1_000_000> = Bounded::literal::<20>(),
-        /// Registers within it of all that name themselves in no way.
+        /// Registrations within it by all devices without a name.
         pub anonymous_rate_max: Bounded<1, 1_000_000> = Bounded::literal::<60>(),
-        /// How long who registered too often is refused.
+        /// How long a device that registers too often is refused.
         pub cooldown_ms: Bounded<1, DAY> = Bounded::literal::<60_000>(),
-        /// After how long without a register who registered is forgotten.
+        /// A device that does not register for this long is forgotten.
         pub idle_ms: Bounded<1, DAY> = Bounded::literal::<600_000>(),
-        /// After so many cooldowns who never proved a token is in quarantine.
+        /// After this many cooldowns, a device that never proved a token is in quarantine.
         pub quarantine_trips: Bounded<1, 1_000_000> = Bounded::literal::<5>(),
-        /// For so long.
+        /// How long a quarantine lasts.
         pub quarantine_ms: Bounded<1, DAY> = Bounded::literal::<1_800_000>(),
         /// The span in which reconnects are counted.
         pub reconnect_window_ms: Bounded<1, HOUR> = Bounded::literal::<10_000>(),
         /// Reconnects of one device within it.
         pub reconnect_base_max: Bounded<1, 1_000_000> = Bounded::literal::<5>(),
-        /// The same during the warm-up, too.
+        /// The same during the warm-up.
         pub reconnect_hard_ceiling: Bounded<1, 1_000_000> = Bounded::literal::<20>(),
-        /// How long after the start only the ceiling counts.
+        /// The warm-up after the start, in which only the ceiling applies.
         pub reconnect_warmup_ms: Bounded<0, HOUR> = Bounded::literal::<30_000>(),
         /// The first backoff; it doubles with each level, and more under load.
         pub reconnect_base_backoff_ms: Bounded<1, HOUR> = Bounded::literal::<1_000>(),
@@ -49,7 +49,7 @@ section! {
         pub max_level: Bounded<0, 30> = Bounded::literal::<10>(),
         /// The longest backoff.
         pub max_backoff_ms: Bounded<1, HOUR> = Bounded::literal::<60_000>(),
-        /// After so long without a refusal a device falls by one level.
+        /// After this time without a refusal a device drops by one level.
         pub release_ms: Bounded<1, HOUR> = Bounded::literal::<30_000>(),
     }
 }

@@ -34,18 +34,17 @@ section! {
         pub max_buffer_packets: Bounded<1, 1_048_576> = Bounded::literal::<8_192>(),
         /// Which web origins may connect with credentials.
         pub cors_origins: CorsOrigins = CorsOrigins::Any,
-        /// How long a connection may take until it has said what it wants, in milliseconds: a TLS handshake and the head of its first
-        /// request. The next heads may take as long as a client may be silent.
+        /// How long a connection may take for its TLS handshake and the head of its first request, in milliseconds. Later heads may take
+        /// as long as a client may be silent.
         pub head_timeout_ms: Bounded<10, 3_600_000> = Bounded::literal::<10_000>(),
-        /// How many connections there may be, a further one is closed; 0 for as many as the limit of open files leaves.
+        /// The most connections; a further one is closed. 0 means as many as the limit of open files allows.
         pub connections_max: Bounded<0, 10_000_000> = Bounded::literal::<0>(),
-        /// How many connections there may be from one address, or of one IPv6 network of 64 bits; 0 for any number.
+        /// The most connections from one IPv4 address or one IPv6 /64 network. 0 means no limit.
         pub connections_per_ip_max: Bounded<0, 10_000_000> = Bounded::literal::<0>(),
-        /// How many sockets one user may have in the root namespace, at this replica; 0 for any number. The connection of a further one is
-        /// ended, so that the client tries again, for as long as it takes: a CONNECT_ERROR would keep it away for good, and connections that nobody
-        /// knows yet to be broken count for as long as a client may be silent.
+        /// The most sockets of one user in the root namespace of this replica. 0 means no limit. The connection of a further socket is ended, so
+        /// that the client tries again: broken connections count until they are detected, and a CONNECT_ERROR would keep the client away.
         pub connections_per_user_max: Bounded<0, 10_000_000> = Bounded::literal::<0>(),
-        /// Proxies whose `X-Forwarded-For` says from where a client comes. Their own addresses are not limited.
+        /// Proxies whose `X-Forwarded-For` names the client. Their own addresses have no limit.
         pub trusted_proxies: Networks = Networks::default(),
         /// The certificate of the listener.
         pub tls: TlsConfig = TlsConfig::default(),
@@ -113,7 +112,7 @@ impl<'de> Deserialize<'de> for CorsOrigins {
     }
 }
 
-/// A browser sends `scheme://host[:port]` and nothing more; any other text would never match.
+/// A browser sends exactly `scheme://host[:port]`, so any other text would never match.
 fn origin(text: &str) -> Result<HeaderValue, String> {
     let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
     let authority = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ':' | '[' | ']' | '_');

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::values::section::section;
 use crate::config::values::{bounded::Bounded, text};
 
-/// A week, in milliseconds: who watches a call is the directory, not its deadline.
+/// A week, in milliseconds.
 const CALL_TIMEOUT_MAX: u32 = 7 * 24 * 3_600_000;
 
 /// `[[rpc.method]]`: a rule for methods.
@@ -20,7 +20,7 @@ pub struct MethodConfig {
 }
 
 section! {
-    /// Spans and bounds of rpc-calls.
+    /// Timeouts and limits of calls.
     pub struct RpcConfig {
         /// How long a call waits for a daemon that is not there, in milliseconds; 0 fails it at once.
         pub grace_ms: Bounded<0, 3_600_000> = Bounded::literal::<10_000>(),

@@ -7,7 +7,7 @@ use crate::config::values::section::section;
 use crate::config::values::text;
 
 section! {
-    /// The certificate of a listener; without one it speaks plain HTTP.
+    /// The certificate of a listener. Without one it serves plain HTTP.
     pub struct TlsConfig {
         /// PEM: the listener's certificate and those that lead to its root. A loaded configuration has both this and
         /// [`key`](Self::key), or neither.
@@ -16,17 +16,16 @@ section! {
         /// PEM: the private key (PKCS#8, PKCS#1 or SEC1).
         #[serde(default, deserialize_with = "text::non_empty")]
         pub key: Option<PathBuf> = None,
-        /// How often it is looked whether the files have changed, in milliseconds. What changed is loaded once it was the same
-        /// at two looks.
+        /// The interval of looks whether the files have changed, in milliseconds. A change is loaded after two equal looks.
         pub reload_ms: ReloadMs = ReloadMs::literal::<5_000>(),
     }
 }
 
-/// Between two looks at certificate files.
+/// The interval of looks at certificate files, in milliseconds.
 pub type ReloadMs = Bounded<10, 3_600_000>;
 
 section! {
-    /// The certificate of the admin listener, and whose clients need no token.
+    /// The certificate of the admin listener, and the authorities whose clients need no token.
     pub struct AdminTlsConfig {
         /// See [`TlsConfig::cert`].
         #[serde(default, deserialize_with = "text::non_empty")]
@@ -34,7 +33,7 @@ section! {
         /// See [`TlsConfig::key`].
         #[serde(default, deserialize_with = "text::non_empty")]
         pub key: Option<PathBuf> = None,
-        /// PEM: who vouches for clients. One that shows a certificate of theirs needs no token; one that shows none is asked for it.
+        /// PEM: the authorities of client certificates. A client with such a certificate needs no token.
         #[serde(default, deserialize_with = "text::non_empty")]
         pub client_ca: Option<PathBuf> = None,
         /// See [`TlsConfig::reload_ms`].

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::config::{sections::policy::PolicySource, settings::Config};
 
-/// What [`load`] reads; the process's own environment and arguments, or a test's.
+/// What [`load`] reads.
 #[derive(Default)]
 pub struct Sources {
     /// The settings file; when `None`, the environment may name one (`POINTWORK_CONFIG`).
@@ -33,7 +33,7 @@ pub fn load(sources: Sources) -> Result<Config, ConfigError> {
         let layer = Layer::file(&path)?;
         let origin = layer.origin.clone();
         figment = figment.merge(layer);
-        // A file has types of its own and is held to them: `"5"` is no number there.
+        // A file has its own types, so `"5"` is no number.
         figment.extract::<Config>().map_err(|error| ConfigError::new(error, &origin))?;
     }
     let mut assignments = environment::assignments(&sources.environment)?;
@@ -42,7 +42,7 @@ pub fn load(sources: Sources) -> Result<Config, ConfigError> {
         let layer = Layer::assignment(assignment)?;
         let origin = layer.origin.clone();
         figment = figment.merge(layer);
-        // Here everything is text, read as the setting's type demands.
+        // An assignment is text, which is read as the type of the setting.
         figment.extract_lossy::<Config>().map_err(|error| ConfigError::new(error, &origin))?;
     }
     let config = figment.extract_lossy::<Config>().map_err(|error| ConfigError::new(error, layers::DEFAULT))?;

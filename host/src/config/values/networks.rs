@@ -12,7 +12,7 @@ use super::text;
 pub struct Networks(Vec<IpNet>);
 
 impl Networks {
-    /// Whether one of them holds `address`; an IPv4 address that came as an IPv6 one is what it is.
+    /// Whether one of them contains `address`. An IPv4-mapped IPv6 address counts as IPv4.
     #[must_use]
     pub fn hold(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();

@@ -11,10 +11,9 @@ use std::{
 use axum::http::HeaderMap;
 
 use super::{
-    counts::{CountGuard, KeyedCounts},
+    counts::{CountGuard, KeyedCounts, LimitReached, refused_counter},
     forwarded,
     open_files::connections_max,
-    refusal::{LimitReached, refused_counter},
 };
 use crate::config::{ListenConfig, Networks};
 

@@ -1,4 +1,4 @@
-//! Counts something by key, with one limit for every key.
+//! Counts by key, with one limit for every key.
 
 use parking_lot::Mutex;
 use std::{borrow::Borrow, collections::HashMap, hash::Hash, sync::Arc};
@@ -62,4 +62,12 @@ impl<K: Clone + Eq + Hash> Drop for CountGuard<K> {
             }
         }
     }
+}
+
+/// A limit has been reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LimitReached;
+
+pub(super) fn refused_counter(reason: &'static str) -> metrics::Counter {
+    metrics::counter!("pointwork_connections_refused_total", "reason" => reason)
 }

@@ -6,12 +6,10 @@ mod connections;
 mod counts;
 mod forwarded;
 mod open_files;
-mod refusal;
 mod users;
 
 pub(crate) use self::{
     connections::{ConnectionLimits, ConnectionPermit, NetworkGuard},
-    counts::KeyedCounts,
-    refusal::LimitReached,
+    counts::{KeyedCounts, LimitReached},
     users::{UserGuard, UserLimits},
 };

@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{
-    counts::{CountGuard, KeyedCounts},
-    refusal::{LimitReached, refused_counter},
-};
+use super::counts::{CountGuard, KeyedCounts, LimitReached, refused_counter};
 
 /// Counts a socket of one user.
 pub(crate) type UserGuard = CountGuard<Arc<str>>;

@@ -1,4 +1,4 @@
-//! The keys that the settings name, read once at the start.
+//! Reads the keys that verify tokens, once at the start.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -9,22 +9,22 @@ use serde::Deserialize;
 
 use crate::config::AuthConfig;
 
-/// How many keys a key set may hold: a token without a key id is tried against each of its algorithm.
+/// The most keys in a key set. A token without a key id is tried with every key of its algorithm.
 const JWKS_KEYS_MAX: usize = 32;
 
-/// Below this, in bytes, a shared secret can be guessed from one token (RFC 7518, 3.2).
+/// A shorter secret, in bytes, can be guessed from one token (RFC 7518, 3.2).
 const SECRET_BYTES_ADVISED: usize = 32;
 
-/// The RSA keys that the verifying library takes, in bits.
+/// The sizes of RSA keys that the library accepts, in bits.
 const RSA_BITS: std::ops::RangeInclusive<usize> = 2_048..=8_192;
 
-/// An Ed25519 public key, in bytes.
+/// The size of an Ed25519 public key, in bytes.
 const ED25519_BYTES: usize = 32;
 
 /// Why the host cannot verify tokens. Every message names the setting.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthConfigError {
-    /// Nobody could ever connect.
+    /// No key is set, so no client could connect.
     #[error("no key to verify tokens with: set `auth.hs256_secret`, `auth.public_key_file` or `auth.jwks_file`")]
     NoKeys,
     /// A key file cannot be read.
@@ -47,7 +47,7 @@ pub enum AuthConfigError {
     },
 }
 
-/// One key and the one algorithm that it is for.
+/// A key and its only algorithm.
 pub(super) struct Key {
     pub(super) algorithm: Algorithm,
     pub(super) decoding: DecodingKey,
@@ -55,8 +55,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// Whether a token of this algorithm and key id can be this key's. A key without an id, or a token without one, is
-    /// tried.
+    /// Whether this key may have signed a token with this algorithm and key id. If the key or the token has no id, the key is tried.
     pub(super) fn may_have_signed(&self, algorithm: Algorithm, id: Option<&str>) -> bool {
         let same_id = match (&self.id, id) {
             (Some(own), Some(id)) => own == id,
@@ -66,7 +65,7 @@ impl Key {
     }
 }
 
-/// All keys that the settings name; at least one.
+/// All keys of the settings, at least one.
 pub(super) fn load(config: &AuthConfig) -> Result<Vec<Key>, AuthConfigError> {
     let mut keys = Vec::new();
     if let Some(secret) = &config.hs256_secret {
@@ -91,17 +90,17 @@ pub(super) fn load(config: &AuthConfig) -> Result<Vec<Key>, AuthConfigError> {
     if keys.is_empty() { Err(AuthConfigError::NoKeys) } else { Ok(keys) }
 }
 
-/// A PEM public key; its own algorithm identifier says which kind it is.
+/// A public key in PEM, of the kind that its own algorithm identifier states.
 fn public_key(pem: &str) -> Result<Key, String> {
     if pem.contains("PRIVATE KEY-----") {
         return Err("holds a private key; give the host the public one".to_owned());
     }
-    // A certificate would pass for a key in the library, which then takes the wrong bits of it.
+    // The library would accept a certificate as a key, and read the wrong bits of it.
     if !pem.contains("-----BEGIN PUBLIC KEY-----") && !pem.contains("-----BEGIN RSA PUBLIC KEY-----") {
         return Err("has no PEM block `PUBLIC KEY`".to_owned());
     }
     if let Ok(decoding) = DecodingKey::from_rsa_pem(pem.as_bytes()) {
-        // The library looks into an RSA key only when it verifies; its components prove that it is one.
+        // The library parses an RSA key only when it verifies. Reading its components proves that it is one.
         let jwk = Jwk::from_decoding_key(&decoding, Some(Algorithm::RS256)).map_err(|error| error.to_string())?;
         return from_jwk(&jwk);
     }
@@ -111,14 +110,14 @@ fn public_key(pem: &str) -> Result<Key, String> {
     }
 }
 
-/// The usable keys of a JSON Web Key Set. Others in it are skipped with a warning: issuers publish keys for other uses
-/// in the same set.
+/// The usable keys of a JSON Web Key Set. Other keys are skipped with a warning, because issuers publish keys for other uses in the
+/// same set.
 fn key_set(json: &str) -> Result<Vec<Key>, String> {
     #[derive(Deserialize)]
     struct KeySet {
         keys: Vec<serde_json::Value>,
     }
-    // The parser's message may quote the file, and with it a shared secret: only the place is repeated.
+    // The parser's message may quote a secret, so only the position is reported.
     let set: KeySet = serde_json::from_str(json)
         .map_err(|error| format!("is not a JSON Web Key Set (line {}, column {})", error.line(), error.column()))?;
     if set.keys.len() > JWKS_KEYS_MAX {

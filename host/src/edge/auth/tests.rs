@@ -11,8 +11,8 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, get_current_timestamp
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
-use super::*;
-use crate::config::Secret;
+use super::{keys::AuthConfigError, verifier::*};
+use crate::config::{AuthConfig, Secret};
 
 /// A key pair in the forms that the settings and the tests need.
 struct Pair {

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// Aborts and observes one connection. Every request carries the handle of its connection in its extensions.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct ConnectionHandle(pub(super) Arc<ConnectionState>);
 
 pub(super) struct ConnectionState {
@@ -38,26 +38,21 @@ pub(super) struct ConnectionState {
     pub(super) kept: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-impl Default for ConnectionState {
-    fn default() -> Self {
-        Self {
-            is_aborted: AtomicBool::new(false),
-            is_certified: AtomicBool::new(false),
-            local: None,
-            is_stalled: AtomicBool::new(false),
-            has_stalled: AtomicBool::new(false),
-            began: Instant::now(),
-            heard_ms: AtomicU64::new(0),
-            reader: AtomicWaker::new(),
-            writer: AtomicWaker::new(),
-            kept: Mutex::new(None),
-        }
-    }
-}
-
 impl ConnectionHandle {
-    pub(super) fn at(local: Option<IpAddr>) -> Self {
-        Self(Arc::new(ConnectionState { local, ..ConnectionState::default() }))
+    /// `local` is the address that the client connected to.
+    pub(crate) fn new(local: Option<IpAddr>) -> Self {
+        Self(Arc::new(ConnectionState {
+            is_aborted: AtomicBool::default(),
+            is_certified: AtomicBool::default(),
+            local,
+            is_stalled: AtomicBool::default(),
+            has_stalled: AtomicBool::default(),
+            began: Instant::now(),
+            heard_ms: AtomicU64::default(),
+            reader: AtomicWaker::default(),
+            writer: AtomicWaker::default(),
+            kept: Mutex::default(),
+        }))
     }
 
     pub(super) fn set_stalled(&self, is_stalled: bool) {

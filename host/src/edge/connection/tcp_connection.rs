@@ -35,7 +35,7 @@ pub(crate) struct TcpConnection {
 impl TcpConnection {
     pub(super) fn new(stream: Stream, local: Option<IpAddr>, silence_max: Duration, permit: ConnectionPermit) -> Self {
         let alarm = Box::pin(sleep(silence_max));
-        let (handle, heard, ahead) = (ConnectionHandle::at(local), Instant::now(), ReadAhead::default());
+        let (handle, heard, ahead) = (ConnectionHandle::new(local), Instant::now(), ReadAhead::default());
         Self { stream, handle, silence_max, heard, alarm, ahead, is_stalled: false, _permit: permit }
     }
 

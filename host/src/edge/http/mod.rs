@@ -3,7 +3,5 @@
 mod request_admission;
 pub(crate) mod request_head;
 mod serve;
-mod timed_body;
-mod timeouts;
 
-pub(crate) use self::{serve::serve, timeouts::HttpTimeouts};
+pub(crate) use self::{request_admission::HttpTimeouts, serve::serve};

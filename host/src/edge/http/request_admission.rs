@@ -1,19 +1,37 @@
 //! Applies the limits on clients behind a proxy to a request, and bounds the time for its body.
 
-use std::net::SocketAddr;
+use std::{
+    future::Future,
+    net::SocketAddr,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use axum::{
-    body::{Body, HttpBody},
+    body::{Body, Bytes, HttpBody},
     extract::Request,
     http::{StatusCode, header::UPGRADE},
 };
-use hyper::body::Incoming;
+use hyper::body::{Frame, Incoming, SizeHint};
+use tokio::time::{Sleep, sleep};
 
-use super::{timed_body::TimedBody, timeouts::HttpTimeouts};
 use crate::edge::{
     admission::{ConnectionLimits, LimitReached, NetworkGuard},
     connection::ConnectionHandle,
 };
+
+/// How long a client may take for the parts of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HttpTimeouts {
+    /// From the start of the connection until the head of its first request is complete, TLS handshake included.
+    pub(crate) first_head: Duration,
+    /// From one request until the head of the next is complete. It is longer than load balancers keep idle connections, usually a
+    /// minute: a load balancer that sends on a connection just being closed reports an error to its client.
+    pub(crate) next_head: Duration,
+    /// Until the body of a request is complete.
+    pub(crate) body: Duration,
+}
 
 /// Checks the requests of one connection.
 pub(super) struct RequestAdmission {
@@ -49,5 +67,43 @@ impl ProxiedUpgrade {
         if status == StatusCode::SWITCHING_PROTOCOLS {
             self.connection.keep(self.guard);
         }
+    }
+}
+
+/// A body that fails if it is not complete in time.
+struct TimedBody {
+    body: Incoming,
+    alarm: Pin<Box<Sleep>>,
+}
+
+impl TimedBody {
+    fn new(body: Incoming, max: Duration) -> Self {
+        Self { body, alarm: Box::pin(sleep(max)) }
+    }
+}
+
+/// The body of a request did not arrive in time.
+#[derive(Debug, thiserror::Error)]
+#[error("the body of the request did not come in time")]
+struct BodyTooSlow;
+
+impl HttpBody for TimedBody {
+    type Data = Bytes;
+    type Error = axum::BoxError;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
+        let timed = self.get_mut();
+        if timed.alarm.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Some(Err(BodyTooSlow.into())));
+        }
+        Pin::new(&mut timed.body).poll_frame(cx).map_err(Into::into)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }

@@ -26,7 +26,7 @@ use hyper_util::{
 };
 use tokio::{sync::watch, time::sleep};
 
-use super::{request_admission::RequestAdmission, timeouts::HttpTimeouts};
+use super::request_admission::{HttpTimeouts, RequestAdmission};
 use crate::edge::connection::{ConnectionHandle, ConnectionListener, TcpConnection};
 
 /// The longest head of a request. Clients may send their token in a header, and browsers send cookies.

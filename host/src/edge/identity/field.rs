@@ -1,11 +1,11 @@
 //! One field of the `auth` payload, read from whatever a client sends.
 
-use std::fmt;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess};
 
+use super::any_value::{self, FromAnyValue, Scalar};
 use crate::config::ID_BYTES_MAX;
 
 /// One field, as JavaScript would see it.
@@ -29,7 +29,7 @@ impl Field {
         }
     }
 
-    /// The field as a place in the stream; whatever is there and is no text is one that nobody knows.
+    /// The field as an offset of the stream. A value that is no text gives an offset that no stream has.
     pub(super) fn into_offset(self) -> Option<Box<str>> {
         match self {
             Self::Absent => None,
@@ -37,62 +37,30 @@ impl Field {
             Self::Text(_) | Self::Other => Some("".into()),
         }
     }
+}
 
-    fn truthy(truthy: bool) -> Self {
-        if truthy { Self::Other } else { Self::Absent }
+impl FromAnyValue for Field {
+    fn from_scalar(value: Scalar<'_>) -> Self {
+        match value {
+            Scalar::Text("") | Scalar::Other { is_truthy: false } => Self::Absent,
+            Scalar::Text(text) => Self::Text(text.to_owned()),
+            Scalar::Other { is_truthy: true } => Self::Other,
+        }
+    }
+
+    fn from_list<'de, A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Self::Other)
+    }
+
+    fn from_object<'de, A: MapAccess<'de>>(mut object: A) -> Result<Self, A::Error> {
+        while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Self::Other)
     }
 }
 
 impl<'de> Deserialize<'de> for Field {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(FieldVisitor)
-    }
-}
-
-struct FieldVisitor;
-
-impl<'de> Visitor<'de> for FieldVisitor {
-    type Value = Field;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a field of the auth payload")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Field, E> {
-        Ok(if text.is_empty() { Field::Absent } else { Field::Text(text.to_owned()) })
-    }
-
-    fn visit_bytes<E>(self, _: &[u8]) -> Result<Field, E> {
-        Ok(Field::Other)
-    }
-
-    fn visit_unit<E>(self) -> Result<Field, E> {
-        Ok(Field::Absent)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Field, E> {
-        Ok(Field::truthy(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Field, E> {
-        Ok(Field::truthy(value != 0))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Field, E> {
-        Ok(Field::truthy(value != 0))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Field, E> {
-        Ok(Field::truthy(value != 0.0))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Field, A::Error> {
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Field::Other)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Field, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Field::Other)
+        any_value::deserialize(deserializer)
     }
 }

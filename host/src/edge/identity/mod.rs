@@ -1,5 +1,6 @@
 //! Who a connection is, from what it says in its handshake.
 
+mod any_value;
 mod capabilities;
 mod field;
 mod handshake;
@@ -8,5 +9,5 @@ mod identify;
 pub use self::{
     capabilities::Capabilities,
     handshake::Handshake,
-    identify::{Client, HandshakeRefusal, Identity, identify},
+    identify::{ClientType, HandshakeRefusal, Identity, identify},
 };

@@ -11,10 +11,7 @@ use tokio_rustls::rustls::{
     server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier},
 };
 
-use super::{
-    error::TlsError,
-    files::{Files, Read, certificates, key},
-};
+use super::files::{Files, Read, TlsError, certificates, key};
 
 /// The crypto library.
 pub(super) fn provider() -> Arc<CryptoProvider> {
@@ -29,7 +26,7 @@ pub(super) fn server_config(files: &Files, read: &Read) -> Result<Arc<ServerConf
     let builder = builder.with_safe_default_protocol_versions().map_err(TlsError::Pair)?;
     let builder = match (&files.client_ca, &read.client_ca) {
         (Some(path), Some(pem)) => {
-            // Without a certificate a client gets as far as the token: a probe has neither.
+            // A client without a certificate is still asked for a token, and a probe has neither.
             let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(authorities(path, pem)?), provider)
                 .allow_unauthenticated()
                 .build();
@@ -42,17 +39,17 @@ pub(super) fn server_config(files: &Files, read: &Read) -> Result<Arc<ServerConf
     let mut config = builder.with_single_cert(chain, key).map_err(TlsError::Pair)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     if files.client_ca.is_some() {
-        // A client is known by its certificate each time, not by a session of one that was good once.
+        // A resumed session would skip the check of the certificate.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
     } else if let Ok(ticketer) = aws_lc_rs::Ticketer::new() {
-        // Clients that come back all at once are spared the signature.
+        // Resumption spares the signature when many clients come back at once.
         config.ticketer = ticketer;
     }
     Ok(Arc::new(config))
 }
 
-/// Those who vouch for others, all of them usable.
+/// The authorities in a file, all of them usable.
 ///
 /// # Errors
 /// [`TlsError::Pem`], [`TlsError::Authorities`].

@@ -141,13 +141,13 @@ mod tests {
     #[test]
     fn forgets_closed_websockets() {
         let sessions = PollingSessions::default();
-        let living = ConnectionHandle::default();
+        let living = ConnectionHandle::new(None);
         sessions.upgrade("living", living.downgrade());
         for session in 0..10_000 {
-            sessions.upgrade(&session.to_string(), ConnectionHandle::default().downgrade());
+            sessions.upgrade(&session.to_string(), ConnectionHandle::new(None).downgrade());
         }
         assert!(sessions.0.websockets.lock().len() < 100);
-        sessions.upgrade("living", ConnectionHandle::default().downgrade());
+        sessions.upgrade("living", ConnectionHandle::new(None).downgrade());
         for _ in 0..2 {
             sessions.websocket("living").unwrap().abort();
         }
@@ -162,7 +162,7 @@ mod tests {
                 .route("/", get(|| async { StatusCode::SWITCHING_PROTOCOLS }))
                 .layer(middleware::from_fn_with_state(sessions.clone(), track_polling)),
         );
-        let connection = ConnectionHandle::default();
+        let connection = ConnectionHandle::new(None);
         let ask = |uri: String| {
             let request = Request::get(uri).extension(ConnectInfo(connection.clone())).body(Body::empty()).unwrap();
             app.call(request)

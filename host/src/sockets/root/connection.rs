@@ -16,8 +16,8 @@ use crate::{
     edge::{
         admission::UserGuard,
         event_order::OrderedEvents,
-        identity::{Client, Identity},
-        payload::{Incoming, take},
+        identity::{ClientType, Identity},
+        payload::{IncomingEvent, take_field},
         send::{acknowledge, broadcast},
         socketio::{AckSender, SocketRef},
     },
@@ -26,15 +26,15 @@ use crate::{
 
 /// An event of a client, in the field's own names.
 pub(super) enum Event {
-    Register(Incoming),
-    Unregister(Incoming),
-    Call(Incoming, AckSender),
-    Result(Incoming, AckSender),
-    Resumed(Incoming, AckSender),
+    Register(IncomingEvent),
+    Unregister(IncomingEvent),
+    Call(IncomingEvent, AckSender),
+    Result(IncomingEvent, AckSender),
+    Resumed(IncomingEvent, AckSender),
     Ping(AckSender),
-    SessionAlive(Incoming),
-    SessionEnd(Incoming),
-    MachineAlive(Incoming),
+    SessionAlive(IncomingEvent),
+    SessionEnd(IncomingEvent),
+    MachineAlive(IncomingEvent),
 }
 
 impl Event {
@@ -76,9 +76,9 @@ impl Connection {
     pub(super) fn rooms(&self) -> Vec<String> {
         let user = &*self.identity.user;
         let scope = match &self.identity.client {
-            Client::User => room::user_scoped(user),
-            Client::Session(session) => room::session(user, session),
-            Client::Machine(machine) => room::machine(user, machine),
+            ClientType::User => room::user_scoped(user),
+            ClientType::Session(session) => room::session(user, session),
+            ClientType::Machine(machine) => room::machine(user, machine),
         };
         vec![room::user(user), scope]
     }
@@ -92,9 +92,9 @@ impl Connection {
     pub(super) fn who(&self) -> Vec<(rmpv::Value, rmpv::Value)> {
         let user = ("userId".into(), (*self.identity.user).into());
         let scope: [(&str, &str); 2] = match &self.identity.client {
-            Client::User => return vec![user, ("clientType".into(), "user-scoped".into())],
-            Client::Session(session) => [("clientType", "session-scoped"), ("sessionId", session)],
-            Client::Machine(machine) => [("clientType", "machine-scoped"), ("machineId", machine)],
+            ClientType::User => return vec![user, ("clientType".into(), "user-scoped".into())],
+            ClientType::Session(session) => [("clientType", "session-scoped"), ("sessionId", session)],
+            ClientType::Machine(machine) => [("clientType", "machine-scoped"), ("machineId", machine)],
         };
         std::iter::once(user).chain(scope.map(|(name, value)| (name.into(), value.into()))).collect()
     }
@@ -139,9 +139,9 @@ impl Connection {
 
     const fn scope(&self) -> ClientScope {
         match self.identity.client {
-            Client::User => ClientScope::User,
-            Client::Session(_) => ClientScope::Session,
-            Client::Machine(_) => ClientScope::Machine,
+            ClientType::User => ClientScope::User,
+            ClientType::Session(_) => ClientScope::Session,
+            ClientType::Machine(_) => ClientScope::Machine,
         }
     }
 
@@ -191,7 +191,7 @@ impl Connection {
 
     /// A machine's own connection says whether it is there.
     fn report_machine(&self, socket: &SocketRef, activity: impl FnOnce(&str) -> Activity) {
-        if let Client::Machine(machine) = &self.identity.client {
+        if let ClientType::Machine(machine) = &self.identity.client {
             self.report(socket, Some(activity(machine)));
         }
     }
@@ -208,8 +208,8 @@ impl Connection {
 }
 
 /// The method that a register or unregister names; `None` when it names none.
-fn method(incoming: Incoming) -> Option<String> {
-    match take(&mut incoming.into_first()?, "method")? {
+fn method(incoming: IncomingEvent) -> Option<String> {
+    match take_field(&mut incoming.into_first()?, "method")? {
         rmpv::Value::String(method) => method.into_str(),
         _ => None,
     }

@@ -24,7 +24,7 @@ use crate::{
         departure::departure,
         disconnect::end_connection,
         identity::{Handshake, HandshakeRefusal, identify},
-        payload::Incoming,
+        payload::IncomingEvent,
         socketio::{AckSender, SocketIo, SocketRef},
     },
     telemetry::{EventKind, socket_metrics},
@@ -111,7 +111,7 @@ fn set_up(socket: &SocketRef, connection: Arc<Connection>) {
     let taking = connection.clone();
     // One handler for all of them, which is what the socket keeps. It acts in the body of the closure, which the socket's receive
     // task runs in the order of arrival; what the closure returns would be spawned, and spawned futures change places.
-    socket.on_fallback(move |socket: SocketRef, Name(name): Name, incoming: Incoming, ack: AckSender| {
+    socket.on_fallback(move |socket: SocketRef, Name(name): Name, incoming: IncomingEvent, ack: AckSender| {
         let event = event(&name, incoming, ack);
         socket_metrics().event(event.as_ref().map_or(EventKind::Other, Event::kind));
         match event {
@@ -129,7 +129,7 @@ fn set_up(socket: &SocketRef, connection: Arc<Connection>) {
 }
 
 /// What a client sent; `None` when it is nothing that the host knows.
-fn event(name: &str, incoming: Incoming, ack: AckSender) -> Option<Event> {
+fn event(name: &str, incoming: IncomingEvent, ack: AckSender) -> Option<Event> {
     Some(match name {
         "rpc-register" => Event::Register(incoming),
         "rpc-unregister" => Event::Unregister(incoming),

@@ -1,8 +1,8 @@
-//! The W3C trace context that replicas pass on with a request.
+//! The trace context that replicas send along with a request.
 
 use opentelemetry::{SpanId, TraceId};
 
-/// A span within a trace, as others are told of it.
+/// The ids of a span and its trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TraceContext {
     pub(super) trace: TraceId,
@@ -10,12 +10,12 @@ pub(crate) struct TraceContext {
 }
 
 impl TraceContext {
-    /// As W3C Trace Context has it, sampled.
+    /// The `traceparent` of W3C Trace Context, with the flag for sampled.
     pub(crate) fn traceparent(self) -> String {
         format!("00-{}-{}-01", self.trace, self.span)
     }
 
-    /// `None` for what is no `traceparent`, or says that nobody wants the trace.
+    /// `None` if the text is no `traceparent`, or has no flag for sampled.
     pub(super) fn read(traceparent: &str) -> Option<Self> {
         let is_hex = |text: &str| text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         let mut parts = traceparent.split('-');
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn reads_what_it_writes() {
         let context = TraceContext { trace: TraceId::from(0xab), span: SpanId::from(0xcd) };
         let written = context.traceparent();
         assert_eq!(written, "00-000000000000000000000000000000ab-00000000000000cd-01");
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_no_context() {
+    fn rejects_any_other_text() {
         let (trace, span) = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331");
         for nonsense in [
             String::new(),

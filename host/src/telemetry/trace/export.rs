@@ -1,4 +1,4 @@
-//! Spans on their way to a collector: OTLP in protobuf, over plain HTTP.
+//! Exports spans to a collector, as OTLP in protobuf over plain HTTP.
 
 use parking_lot::Mutex;
 use std::{
@@ -25,10 +25,10 @@ use ureq::Agent;
 
 use super::span::EndedSpan;
 
-/// The longest answer of a collector that is read.
+/// The most bytes of an answer that are read.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
 
-/// So much of what a collector says is for the log, in characters.
+/// The most characters of a collector's message in the log.
 const REASON_CHARS_MAX: usize = 256;
 
 pub(super) struct Exporter {
@@ -37,7 +37,7 @@ pub(super) struct Exporter {
     scope: InstrumentationScope,
 }
 
-/// What a collector that took a request did not take of it.
+/// The spans of an accepted request that the collector rejected.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Rejected {
     pub(super) spans: u64,
@@ -47,7 +47,7 @@ pub(super) struct Rejected {
 impl Exporter {
     pub(super) fn new(endpoint: &str, timeout: Duration, service: &str, replica: &str) -> anyhow::Result<Self> {
         let agent = Agent::config_builder().timeout_global(Some(timeout)).http_status_as_error(false).max_redirects(0);
-        // A proxy of the environment is for what is outside; spans go to where the setting says.
+        // Spans go directly to the address of the setting, and never through a proxy of the environment.
         let agent = agent.proxy(None).build().into();
         let rejected = Arc::default();
         let mut exporter = SpanExporter::builder()
@@ -68,14 +68,14 @@ impl Exporter {
         Ok(Self { exporter, rejected, scope: InstrumentationScope::builder("pointwork").build() })
     }
 
-    /// Sends them; blocks for as long as one request may take. The collector may have taken some of them only. The error is for the log.
+    /// Sends the spans, and blocks until the collector has answered. Returns the rejected spans, if any. The error is for the log.
     pub(super) fn export(&self, batch: Vec<EndedSpan>) -> Result<Option<Rejected>, String> {
         if batch.is_empty() {
             return Ok(None);
         }
         let spans = batch.into_iter().map(|span| self.span(span)).collect();
         let exported = pin!(self.exporter.export(spans));
-        // The client blocks: whoever asks for the result has it.
+        // The client blocks, so the first poll has the result.
         match exported.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(result) => result.map(|()| self.rejected.lock().take()).map_err(|error| error.to_string()),
             Poll::Pending => Err("the exporter waits for something else than its client".to_owned()),
@@ -108,16 +108,16 @@ impl Exporter {
     }
 }
 
-/// The exporter's way to the collector. It blocks: it is for a thread that may.
+/// The HTTP client of the exporter. It blocks its thread.
 #[derive(Debug)]
 struct Client {
     agent: Agent,
-    /// Of the last request, if it is so: the exporter's own result does not tell.
+    /// Rejected spans of the last request, which the result of the exporter does not contain.
     rejected: Arc<Mutex<Option<Rejected>>>,
 }
 
 impl Rejected {
-    /// `None` for an answer that takes all, or that is none.
+    /// `None` if the collector accepted every span, or the answer cannot be read.
     fn read(answer: &[u8]) -> Option<Self> {
         let ExportTracePartialSuccess { rejected_spans, error_message } =
             ExportTraceServiceResponse::decode(answer).ok()?.partial_success?;
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_collector_rejects_is_read_of_its_answer() {
+    fn reads_the_rejected_spans_of_an_answer() {
         let answer = |rejected_spans, reason: &str| {
             let partial = ExportTracePartialSuccess { rejected_spans, error_message: reason.to_owned() };
             Rejected::read(&ExportTraceServiceResponse { partial_success: Some(partial) }.encode_to_vec())

@@ -1,9 +1,10 @@
-//! Spans of calls, for a collector that speaks OTLP over HTTP: one of the call at its caller's replica, and one of what another
-//! replica had its daemon do, its child. They hold the method, who was asked, how it ended and how long it waited; never
-//! parameters, results or tokens.
+//! Exports spans of calls to a collector that accepts OTLP over HTTP.
 //!
-//! A span that ends goes into a bounded queue; a thread of its own sends what is there. What finds no room is dropped and counted:
-//! a call never waits for a collector. Without a collector there is no tracer, and a call pays for finding that out.
+//! A call has a span at its caller's replica, and a child span at its daemon's replica if that is another one. Spans contain the method,
+//! the target, the outcome and the wait, but never parameters, results or tokens.
+//!
+//! Ended spans wait in a bounded queue for a thread that sends them. If the queue is full, spans are dropped and counted, so a call never
+//! waits for a collector.
 
 mod call_span;
 mod context;
