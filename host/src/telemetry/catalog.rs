@@ -90,7 +90,7 @@ pub(super) const CATALOG: &[Metric] = catalog! {
     Gauge "websocket_connections_total"
         [("type", &["user-scoped", "session-scoped", "machine-scoped", "device", "dashboard"])],
         "Connected sockets.";
-    Counter "websocket_events_total" [("event_type", &EventKind::NAMES)], "Events of clients of the root namespace.";
+    Counter "websocket_events_total" [("event_type", &EventKind::LABELS)], "Events of clients of the root namespace.";
     Gauge "pointwork_connections" [LISTENERS], "Open connections.";
     Counter "pointwork_connections_refused_total" [("reason", &["total", "ip", "user", "admin", "late"])],
         "Connections over a bound, or without a request in time.";

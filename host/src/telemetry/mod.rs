@@ -3,6 +3,7 @@
 mod catalog;
 mod error;
 mod fixed_histogram;
+mod label_values;
 mod log;
 mod methods;
 mod metrics;

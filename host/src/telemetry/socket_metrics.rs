@@ -4,57 +4,44 @@ use std::sync::LazyLock;
 
 use metrics::{Counter, Gauge};
 
+use super::label_values::label_values;
+
 /// The handles of these metrics.
 pub(crate) struct SocketMetrics {
-    sockets: [Gauge; 3],
-    events: [Counter; EventKind::NAMES.len()],
+    sockets: [Gauge; ClientScope::LABELS.len()],
+    events: [Counter; EventKind::LABELS.len()],
 }
 
-/// The scope of a client, as a label.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ClientScope {
-    User,
-    Session,
-    Machine,
+label_values! {
+    /// The scope of a client, as a label.
+    pub(crate) enum ClientScope {
+        User = "user-scoped",
+        Session = "session-scoped",
+        Machine = "machine-scoped",
+    }
 }
 
-/// The kind of an event from a client, as a label.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EventKind {
-    Register,
-    Unregister,
-    Call,
-    Result,
-    Resumed,
-    Ping,
-    SessionAlive,
-    SessionEnd,
-    MachineAlive,
-    Other,
-}
-
-impl EventKind {
-    /// In the order of the kinds.
-    pub(super) const NAMES: [&'static str; 10] = [
-        "rpc-register",
-        "rpc-unregister",
-        "rpc-call",
-        "rpc-result",
-        "rpc-resumed",
-        "ping",
-        "session-alive",
-        "session-end",
-        "machine-alive",
-        "other",
-    ];
+label_values! {
+    /// The kind of an event from a client, as a label.
+    pub(crate) enum EventKind {
+        Register = "rpc-register",
+        Unregister = "rpc-unregister",
+        Call = "rpc-call",
+        Result = "rpc-result",
+        Resumed = "rpc-resumed",
+        Ping = "ping",
+        SessionAlive = "session-alive",
+        SessionEnd = "session-end",
+        MachineAlive = "machine-alive",
+        Other = "other",
+    }
 }
 
 /// The handles. Do not call this before the metrics are started, or all counts are lost.
 pub(crate) fn socket_metrics() -> &'static SocketMetrics {
     static SOCKET_METRICS: LazyLock<SocketMetrics> = LazyLock::new(|| SocketMetrics {
-        sockets: ["user-scoped", "session-scoped", "machine-scoped"]
-            .map(|scope| metrics::gauge!("websocket_connections_total", "type" => scope)),
-        events: EventKind::NAMES.map(|name| metrics::counter!("websocket_events_total", "event_type" => name)),
+        sockets: ClientScope::LABELS.map(|scope| metrics::gauge!("websocket_connections_total", "type" => scope)),
+        events: EventKind::LABELS.map(|name| metrics::counter!("websocket_events_total", "event_type" => name)),
     });
     &SOCKET_METRICS
 }

@@ -37,7 +37,7 @@ section! {
 
 impl AdminConfig {
     /// The problem with the token, if others can reach the address.
-    pub(in crate::config) fn exposure(&self) -> Option<String> {
+    pub(in crate::config) fn token_problem(&self) -> Option<String> {
         let chars = self.token.as_ref().map(|token| token.expose().chars().count());
         let loopback = self.address.ip().to_canonical().is_loopback();
         if loopback || self.tls.client_ca.is_some() || chars.is_some_and(|chars| chars >= TOKEN_CHARS_MIN) {
@@ -76,7 +76,7 @@ mod tests {
         let exposed = |address: &str, token: Option<&str>| {
             let address = address.parse().unwrap();
             let token = token.and_then(Secret::new);
-            AdminConfig { address, token, ..AdminConfig::default() }.exposure().is_some()
+            AdminConfig { address, token, ..AdminConfig::default() }.token_problem().is_some()
         };
         assert!(exposed("0.0.0.0:9090", None));
         assert!(exposed("0.0.0.0:9090", Some("fifteen-letters")));
@@ -88,11 +88,11 @@ mod tests {
     }
 
     #[test]
-    fn certificates_of_clients_are_as_good_as_a_token() {
+    fn client_certificates_replace_the_token() {
         let mut admin = AdminConfig { address: "0.0.0.0:9090".parse().unwrap(), ..AdminConfig::default() };
-        assert!(admin.exposure().is_some() && admin.is_plain_beyond_loopback());
+        assert!(admin.token_problem().is_some() && admin.is_plain_beyond_loopback());
         admin.tls.client_ca = Some("ca.pem".into());
-        assert!(admin.exposure().is_none());
+        assert!(admin.token_problem().is_none());
         assert_eq!(admin.missing_key(), Some(("tls.cert", "tls.client_ca")));
         admin.tls.cert = Some("cert.pem".into());
         assert_eq!(admin.missing_key(), Some(("tls.key", "tls.cert")));

@@ -30,7 +30,7 @@ mod tests {
     use crate::config::RpcConfig;
 
     #[test]
-    fn calls_may_wait_for_their_grace_and_all_is_over_before_kubernetes_kills() {
+    fn a_drain_is_longer_than_the_grace_period_and_shorter_than_kubernetes_allows() {
         let drain = DrainConfig::default();
         assert!(drain.deadline_ms.as_millis() > RpcConfig::default().grace_ms.as_millis());
         // What comes after the sockets (devices' records, listeners, what waits for Redis) has bounds of its own.

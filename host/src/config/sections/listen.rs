@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_loses_its_last_slash_and_must_be_absolute() {
+    fn removes_the_last_slash_of_a_path_and_rejects_relative_paths() {
         let path = |text: &str| serde_json::from_value::<EnginePath>(text.into());
         assert_eq!(path("/v1/updates/").unwrap().as_str(), "/v1/updates");
         for wrong in ["", "/", "socket.io", "/a b", "/a?b", "/a#b"] {

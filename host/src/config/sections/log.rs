@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_filter_is_parsed_before_it_is_kept() {
+    fn rejects_a_filter_that_cannot_be_parsed() {
         let filter = |text: &str| serde_json::from_value::<LogFilter>(text.into());
         assert_eq!(filter("info,pointwork=debug").unwrap().as_str(), "info,pointwork=debug");
         for wrong in ["", " ", "info,pointwork=loud", "[[["] {

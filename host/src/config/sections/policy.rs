@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_named_after_their_slots_and_lie_in_the_directory() {
+    fn default_files_are_named_after_their_slots() {
         let PolicyConfig { target, grace, presence, settle, .. } = PolicyConfig::default();
         let paths = [target, grace, presence, settle].map(|slot| slot.path(Path::new("p")));
         let expected = ["p/target.wasm", "p/grace.wasm", "p/presence.wasm", "p/settle.wasm"];

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_holds_so_many() {
+    fn a_share_holds_its_fraction_of_points() {
         let held = |share: f64| {
             let share = Share::new(share).unwrap();
             (0..1_000_u64).filter(|step| share.holds(step * (u64::MAX / 1_000))).count()

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_endpoint_is_a_plain_url_and_gets_the_usual_path() {
+    fn an_endpoint_is_an_http_url_and_gets_the_default_path() {
         let of = |text: &str| serde_json::from_value::<OtlpEndpoint>(text.into());
         for (given, want) in [
             ("http://127.0.0.1:4318", "http://127.0.0.1:4318/v1/traces"),

@@ -87,7 +87,7 @@ fn check_policy_source(config: &Config, figment: &Figment) -> Result<(), ConfigE
 
 /// An admin listener that others can reach needs a token.
 fn check_admin_token(config: &Config, figment: &Figment) -> Result<(), ConfigError> {
-    let Some(problem) = config.admin.exposure() else {
+    let Some(problem) = config.admin.token_problem() else {
         return Ok(());
     };
     let origin = format!("address from {}", origin(figment, "admin.address"));

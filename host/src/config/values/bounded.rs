@@ -95,7 +95,7 @@ mod tests {
     type Deadline = Bounded<1, 1000>;
 
     #[test]
-    fn both_ends_belong_to_the_range() {
+    fn the_range_includes_both_ends() {
         assert_eq!(Deadline::new(1).unwrap().get(), 1);
         assert_eq!(Deadline::new(1000).unwrap().get(), 1000);
         assert_eq!(Deadline::new(0), None);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_number_is_told_the_range() {
+    fn the_error_names_the_range() {
         for given in ["0", "1001", "-3", "4294967297", "2.5"] {
             let error = serde_json::from_str::<Deadline>(given).unwrap_err().to_string();
             let expected = format!("must be a whole number from 1 to 1000, not {given}");

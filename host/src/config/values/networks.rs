@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_network_is_one_or_many_addresses() {
+    fn reads_networks_and_single_addresses() {
         let networks = |json: &str| serde_json::from_str::<Networks>(json);
         for given in [r#"["10.0.0.0/8","::1"]"#, r#""10.0.0.0/8, ::1""#] {
             let networks = networks(given).unwrap();

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neither_debug_nor_serialization_shows_it() {
+    fn debug_and_serialization_hide_the_secret() {
         let secret = Secret::new("hunter2").unwrap();
         assert_eq!(format!("{secret:?} {:?}", Some(&secret)), "<set> Some(<set>)");
         assert_eq!(serde_json::to_string(&secret).unwrap(), "\"<set>\"");
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn the_empty_text_and_the_placeholder_are_no_secrets() {
+    fn rejects_the_empty_text_and_the_placeholder() {
         assert!(serde_json::from_str::<Secret>("\"\"").is_err());
         assert!(serde_json::from_str::<Secret>("\"<set>\"").is_err());
     }

@@ -1,46 +1,20 @@
-//! The ways in which a call can end, as its metric names them.
+//! The ways in which a call can end.
 
-/// How a call ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CallOutcome {
-    Success,
-    NotAvailable,
-    SameSocket,
-    TargetDisconnected,
-    Timeout,
-    Unusable,
-    Unreachable,
-    /// It was refused before it began.
-    Refused,
-    /// Its caller disconnected.
-    Forgotten,
-}
+use crate::telemetry::label_values::label_values;
 
-impl CallOutcome {
-    pub(super) const ALL: [Self; 9] = [
-        Self::Success,
-        Self::NotAvailable,
-        Self::SameSocket,
-        Self::TargetDisconnected,
-        Self::Timeout,
-        Self::Unusable,
-        Self::Unreachable,
-        Self::Refused,
-        Self::Forgotten,
-    ];
-
-    /// The label, where possible that of existing deployments.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Success => "success",
-            Self::NotAvailable => "not_available",
-            Self::SameSocket => "same_socket",
-            Self::TargetDisconnected => "target_disconnected",
-            Self::Timeout => "timeout",
-            Self::Unusable => "unusable",
-            Self::Unreachable => "unreachable",
-            Self::Refused => "refused",
-            Self::Forgotten => "forgotten",
-        }
+label_values! {
+    /// How a call ended. The labels are those of existing deployments where they have one.
+    pub(crate) enum CallOutcome {
+        Success = "success",
+        NotAvailable = "not_available",
+        SameSocket = "same_socket",
+        TargetDisconnected = "target_disconnected",
+        Timeout = "timeout",
+        Unusable = "unusable",
+        Unreachable = "unreachable",
+        /// It was refused before it began.
+        Refused = "refused",
+        /// Its caller disconnected.
+        Forgotten = "forgotten",
     }
 }

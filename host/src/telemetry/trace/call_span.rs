@@ -8,8 +8,7 @@ use std::{
 use opentelemetry::{KeyValue, TraceId};
 
 use super::{
-    context::{TraceContext, span_id},
-    span::EndedSpan,
+    span::{EndedSpan, TraceContext, span_id},
     tracer::Tracer,
 };
 

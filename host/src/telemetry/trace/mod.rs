@@ -7,11 +7,10 @@
 //! waits for a collector.
 
 mod call_span;
-mod context;
 mod export;
 mod send;
 mod span;
 mod tracer;
 
 pub use self::tracer::Tracer;
-pub(crate) use self::{call_span::CallSpan, context::TraceContext};
+pub(crate) use self::{call_span::CallSpan, span::TraceContext};
