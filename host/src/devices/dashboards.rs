@@ -11,7 +11,7 @@ use super::{
     tokens::owner,
 };
 use crate::edge::{
-    auth::Claims,
+    auth::TokenClaims,
     send::{broadcast, emit},
     socketio::SocketRef,
 };
@@ -28,7 +28,7 @@ const PAGE: usize = 500;
 pub(crate) struct Owners(Arc<[Arc<str>]>);
 
 impl Owners {
-    pub(crate) fn of(claims: &Claims) -> Self {
+    pub(crate) fn of(claims: &TokenClaims) -> Self {
         let owners = [owner("user", Some(&claims.sub)), owner("org", claims.org.as_deref())];
         Self(owners.into_iter().flatten().collect())
     }

@@ -21,7 +21,7 @@ use crate::{
     config::Config,
     driver::{Clock, Driver, Machine, clock::unix_ms},
     edge::{
-        auth::{AuthError, Claims, Verifier},
+        auth::{AuthError, TokenClaims, Verifier},
         disconnect::close_socket,
         socketio::{SocketIo, SocketRef, socket_id},
         transport::silence,
@@ -159,7 +159,7 @@ impl Devices {
     }
 
     /// Verifies the token of a user who watches devices.
-    pub(crate) fn verify_user(&self, token: &str) -> Result<Claims, AuthError> {
+    pub(crate) fn verify_user(&self, token: &str) -> Result<TokenClaims, AuthError> {
         self.tokens.user(token)
     }
 

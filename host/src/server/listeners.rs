@@ -13,7 +13,7 @@ use crate::{
         admission::ConnectionLimits,
         connection::ConnectionListener,
         http::{HttpTimeouts, request_head, serve},
-        tls::{Files, Tls, TlsError},
+        tls::{CertificateFiles, Tls, TlsError},
         transport::{PollingSessions, track_polling},
     },
     operate::{
@@ -157,8 +157,8 @@ fn tls_of_operators(config: &Config) -> Result<Option<Tls>, TlsError> {
     files.map(|files| Tls::open(files, "admin", tls.reload_ms.as_millis())).transpose()
 }
 
-fn tls_of(cert: &Option<PathBuf>, key: &Option<PathBuf>, client_ca: Option<PathBuf>) -> Option<Files> {
-    Some(Files { cert: cert.clone()?, key: key.clone()?, client_ca })
+fn tls_of(cert: &Option<PathBuf>, key: &Option<PathBuf>, client_ca: Option<PathBuf>) -> Option<CertificateFiles> {
+    Some(CertificateFiles { cert: cert.clone()?, key: key.clone()?, client_ca })
 }
 
 fn stopped(stop: &watch::Sender<bool>) -> impl Future<Output = ()> + Send + 'static {

@@ -11,5 +11,5 @@ mod users;
 pub(crate) use self::{
     connections::{ConnectionLimits, ConnectionPermit, NetworkGuard},
     counts::{KeyedCounts, LimitReached},
-    users::{UserGuard, UserLimits},
+    users::{UserLimits, UserSocketGuard},
 };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::counts::{CountGuard, KeyedCounts, LimitReached, refused_counter};
 
 /// Counts a socket of one user.
-pub(crate) type UserGuard = CountGuard<Arc<str>>;
+pub(crate) type UserSocketGuard = CountGuard<Arc<str>>;
 
 /// Limits the sockets of each user in the root namespace.
 #[derive(Clone)]
@@ -24,7 +24,7 @@ impl UserLimits {
     ///
     /// # Errors
     /// When the user is at the limit, which is counted as refused.
-    pub(crate) fn admit(&self, user: &Arc<str>) -> Result<Option<UserGuard>, LimitReached> {
+    pub(crate) fn admit(&self, user: &Arc<str>) -> Result<Option<UserSocketGuard>, LimitReached> {
         if !self.sockets.is_limited() {
             return Ok(None);
         }

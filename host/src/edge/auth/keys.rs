@@ -48,13 +48,13 @@ pub enum AuthConfigError {
 }
 
 /// A key and its only algorithm.
-pub(super) struct Key {
+pub(super) struct TokenKey {
     pub(super) algorithm: Algorithm,
     pub(super) decoding: DecodingKey,
     id: Option<String>,
 }
 
-impl Key {
+impl TokenKey {
     /// Whether this key may have signed a token with this algorithm and key id. If the key or the token has no id, the key is tried.
     pub(super) fn may_have_signed(&self, algorithm: Algorithm, id: Option<&str>) -> bool {
         let same_id = match (&self.id, id) {
@@ -66,7 +66,7 @@ impl Key {
 }
 
 /// All keys of the settings, at least one.
-pub(super) fn load(config: &AuthConfig) -> Result<Vec<Key>, AuthConfigError> {
+pub(super) fn load(config: &AuthConfig) -> Result<Vec<TokenKey>, AuthConfigError> {
     let mut keys = Vec::new();
     if let Some(secret) = &config.hs256_secret {
         let secret = secret.expose().as_bytes();
@@ -74,7 +74,7 @@ pub(super) fn load(config: &AuthConfig) -> Result<Vec<Key>, AuthConfigError> {
             tracing::warn!(bytes = secret.len(), "auth.hs256_secret is short: use {SECRET_BYTES_ADVISED} random bytes");
         }
         let decoding = DecodingKey::from_secret(secret).map_err(|error| unusable("auth.hs256_secret", error))?;
-        keys.push(Key { algorithm: Algorithm::HS256, decoding, id: None });
+        keys.push(TokenKey { algorithm: Algorithm::HS256, decoding, id: None });
     }
     if let Some(path) = &config.public_key_file {
         let setting = "auth.public_key_file";
@@ -91,7 +91,7 @@ pub(super) fn load(config: &AuthConfig) -> Result<Vec<Key>, AuthConfigError> {
 }
 
 /// A public key in PEM, of the kind that its own algorithm identifier states.
-fn public_key(pem: &str) -> Result<Key, String> {
+fn public_key(pem: &str) -> Result<TokenKey, String> {
     if pem.contains("PRIVATE KEY-----") {
         return Err("holds a private key; give the host the public one".to_owned());
     }
@@ -112,7 +112,7 @@ fn public_key(pem: &str) -> Result<Key, String> {
 
 /// The usable keys of a JSON Web Key Set. Other keys are skipped with a warning, because issuers publish keys for other uses in the
 /// same set.
-fn key_set(json: &str) -> Result<Vec<Key>, String> {
+fn key_set(json: &str) -> Result<Vec<TokenKey>, String> {
     #[derive(Deserialize)]
     struct KeySet {
         keys: Vec<serde_json::Value>,
@@ -137,7 +137,7 @@ fn key_set(json: &str) -> Result<Vec<Key>, String> {
     Ok(keys)
 }
 
-fn from_jwk(jwk: &Jwk) -> Result<Key, String> {
+fn from_jwk(jwk: &Jwk) -> Result<TokenKey, String> {
     if matches!(&jwk.common.public_key_use, Some(purpose) if *purpose != PublicKeyUse::Signature) {
         return Err("it is not for signatures".to_owned());
     }
@@ -154,12 +154,12 @@ fn from_jwk(jwk: &Jwk) -> Result<Key, String> {
     let key = match algorithm {
         Algorithm::EdDSA => ed25519(decoding)?,
         Algorithm::RS256 => rsa(decoding)?,
-        _ => Key { algorithm, decoding, id: None },
+        _ => TokenKey { algorithm, decoding, id: None },
     };
-    Ok(Key { id: jwk.common.key_id.clone(), ..key })
+    Ok(TokenKey { id: jwk.common.key_id.clone(), ..key })
 }
 
-fn rsa(decoding: DecodingKey) -> Result<Key, String> {
+fn rsa(decoding: DecodingKey) -> Result<TokenKey, String> {
     let bits = match decoding.kind() {
         DecodingKeyKind::RsaModulusExponent { n, .. } => {
             let leading = n.iter().take_while(|&&byte| byte == 0).count();
@@ -170,12 +170,12 @@ fn rsa(decoding: DecodingKey) -> Result<Key, String> {
     if !RSA_BITS.contains(&bits) {
         return Err(format!("its RSA key has {bits} bits; it must have {} to {}", RSA_BITS.start(), RSA_BITS.end()));
     }
-    Ok(Key { algorithm: Algorithm::RS256, decoding, id: None })
+    Ok(TokenKey { algorithm: Algorithm::RS256, decoding, id: None })
 }
 
-fn ed25519(decoding: DecodingKey) -> Result<Key, String> {
+fn ed25519(decoding: DecodingKey) -> Result<TokenKey, String> {
     match decoding.try_get_as_bytes() {
-        Ok(bytes) if bytes.len() == ED25519_BYTES => Ok(Key { algorithm: Algorithm::EdDSA, decoding, id: None }),
+        Ok(bytes) if bytes.len() == ED25519_BYTES => Ok(TokenKey { algorithm: Algorithm::EdDSA, decoding, id: None }),
         _ => Err("its Ed25519 key does not have 32 bytes".to_owned()),
     }
 }

@@ -8,5 +8,5 @@ mod verifier;
 
 pub use self::{
     keys::AuthConfigError,
-    verifier::{AuthError, Claims, DEVICE_SCOPE, SUB_BYTES_MAX, TOKEN_BYTES_MAX, Verifier},
+    verifier::{AuthError, DEVICE_SCOPE, SUB_BYTES_MAX, TOKEN_BYTES_MAX, TokenClaims, Verifier},
 };

@@ -86,8 +86,8 @@ fn for_ada(algorithm: Algorithm, key: &EncodingKey) -> String {
     signed(algorithm, key, None, &json!({"sub": "ada"}))
 }
 
-fn ada() -> Result<Claims, AuthError> {
-    Ok(Claims { sub: "ada".into(), ..Claims::default() })
+fn ada() -> Result<TokenClaims, AuthError> {
+    Ok(TokenClaims { sub: "ada".into(), ..TokenClaims::default() })
 }
 
 #[test]

@@ -10,7 +10,7 @@ use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Validation, decode, decode_header};
 use serde::Deserialize;
 
-use super::keys::{self, AuthConfigError, Key};
+use super::keys::{self, AuthConfigError, TokenKey};
 use crate::config::AuthConfig;
 
 /// The longest user id, in bytes.
@@ -24,7 +24,7 @@ const CLOCK_SKEW_S: u64 = 30;
 
 /// The keys of this host.
 pub struct Verifier {
-    keys: Vec<Key>,
+    keys: Vec<TokenKey>,
     issuer: Option<String>,
 }
 
@@ -33,7 +33,7 @@ pub const DEVICE_SCOPE: &str = "device";
 
 /// The claims of a verified token. Except for `sub`, a claim of a wrong type or of more than [`SUB_BYTES_MAX`] bytes counts as missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Claims {
+pub struct TokenClaims {
     /// The user or the device, in 1 to [`SUB_BYTES_MAX`] bytes.
     pub sub: Arc<str>,
     /// The purpose of the token.
@@ -95,14 +95,14 @@ impl Verifier {
     ///
     /// # Errors
     /// The first reason found.
-    pub fn verify(&self, token: &str) -> Result<Claims, AuthError> {
+    pub fn verify(&self, token: &str) -> Result<TokenClaims, AuthError> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(AuthError::TooLong);
         }
         let header = decode_header(token).map_err(|_| AuthError::Malformed)?;
         let mut refusal = AuthError::NoKey;
         for key in self.keys.iter().filter(|key| key.may_have_signed(header.alg, header.kid.as_deref())) {
-            match decode::<Payload>(token, &key.decoding, &self.validation(key)) {
+            match decode::<RawClaims>(token, &key.decoding, &self.validation(key)) {
                 Ok(proven) => return proven.claims.try_into(),
                 Err(error) => refusal = reason(error.kind()),
             }
@@ -118,14 +118,14 @@ impl Verifier {
     ///
     /// # Errors
     /// Those of [`verify`](Self::verify), and for the token of a device.
-    pub fn verify_user(&self, token: &str) -> Result<Claims, AuthError> {
+    pub fn verify_user(&self, token: &str) -> Result<TokenClaims, AuthError> {
         self.verify(token).and_then(|claims| match claims.scope.as_deref() {
             Some(DEVICE_SCOPE) => Err(AuthError::Scope),
             _ => Ok(claims),
         })
     }
 
-    fn validation(&self, key: &Key) -> Validation {
+    fn validation(&self, key: &TokenKey) -> Validation {
         let mut validation = Validation::new(key.algorithm);
         validation.leeway = CLOCK_SKEW_S;
         validation.validate_nbf = true;
@@ -143,7 +143,7 @@ impl Verifier {
 /// The claims as received, of any type: a wrong type must not look like a malformed token.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Payload {
+struct RawClaims {
     sub: serde_json::Value,
     scope: serde_json::Value,
     org: serde_json::Value,
@@ -151,10 +151,10 @@ struct Payload {
     pairing_code: serde_json::Value,
 }
 
-impl TryFrom<Payload> for Claims {
+impl TryFrom<RawClaims> for TokenClaims {
     type Error = AuthError;
 
-    fn try_from(payload: Payload) -> Result<Self, AuthError> {
+    fn try_from(payload: RawClaims) -> Result<Self, AuthError> {
         let text = |value: &serde_json::Value| {
             value.as_str().filter(|text| !text.is_empty() && text.len() <= SUB_BYTES_MAX).map(Arc::from)
         };

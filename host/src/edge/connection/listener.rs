@@ -5,7 +5,7 @@ use std::{io::Write, net::SocketAddr, time::Duration};
 use axum::serve::Listener;
 use tokio::net::TcpListener;
 
-use super::{stream::Stream, tcp_connection::TcpConnection};
+use super::{stream::ByteStream, tcp_connection::TcpConnection};
 use crate::edge::{admission::ConnectionLimits, tls::Tls};
 
 /// The answer to a connection over a limit, so that a load balancer tries another replica. A TLS connection gets none: the handshake comes first.
@@ -50,8 +50,8 @@ impl ConnectionListener {
             let _ = stream.set_nodelay(true);
             let local = stream.local_addr().ok().map(|local| local.ip());
             let stream = match &self.tls {
-                None => Stream::Plain(stream),
-                Some(tls) => Stream::Handshaking(Box::new((tls.accept(stream), tls.listener()))),
+                None => ByteStream::Plain(stream),
+                Some(tls) => ByteStream::Handshaking(Box::new((tls.accept(stream), tls.listener()))),
             };
             return (TcpConnection::new(stream, local, self.silence_max, permit), peer);
         }

@@ -10,7 +10,7 @@ use std::{
 use axum::body::Bytes;
 use tokio::io::{AsyncRead, ReadBuf};
 
-use super::stream::Stream;
+use super::stream::ByteStream;
 
 /// How much is read at once from a client that sends much.
 const READ_AHEAD_BYTES: usize = 16 << 10;
@@ -27,7 +27,7 @@ pub(super) struct ReadAhead {
 impl ReadAhead {
     pub(super) fn poll_read(
         &mut self,
-        stream: &mut Stream,
+        stream: &mut ByteStream,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {

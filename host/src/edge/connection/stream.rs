@@ -17,7 +17,7 @@ use tokio::{
 use tokio_rustls::{Accept, server::TlsStream};
 
 /// A stream of bytes. The TLS variants are boxed so that a plain stream stays small.
-pub(super) enum Stream {
+pub(super) enum ByteStream {
     Plain(TcpStream),
     /// With the label of its listener.
     Handshaking(Box<(Accept<TcpStream>, &'static str)>),
@@ -31,7 +31,7 @@ trait Duplex: AsyncRead + AsyncWrite + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
 
-impl Stream {
+impl ByteStream {
     /// Continues the handshake, if there is one. True if it has just completed and the client showed a certificate that was verified.
     pub(super) fn poll_handshake(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let Self::Handshaking(handshaking) = self else { return Poll::Ready(Ok(false)) };
@@ -66,13 +66,13 @@ impl Stream {
     }
 }
 
-impl AsyncRead for Stream {
+impl AsyncRead for ByteStream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         self.get_mut().established()?.poll_read(cx, buf)
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncWrite for ByteStream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.get_mut().established()?.poll_write(cx, bytes)
     }

@@ -15,12 +15,12 @@ use tokio::{
     time::{Instant, Sleep, sleep},
 };
 
-use super::{handle::ConnectionHandle, read_ahead::ReadAhead, stream::Stream};
+use super::{handle::ConnectionHandle, read_ahead::ReadAhead, stream::ByteStream};
 use crate::edge::admission::ConnectionPermit;
 
 /// A client's connection.
 pub(crate) struct TcpConnection {
-    stream: Stream,
+    stream: ByteStream,
     handle: ConnectionHandle,
     silence_max: Duration,
     heard: Instant,
@@ -33,7 +33,12 @@ pub(crate) struct TcpConnection {
 }
 
 impl TcpConnection {
-    pub(super) fn new(stream: Stream, local: Option<IpAddr>, silence_max: Duration, permit: ConnectionPermit) -> Self {
+    pub(super) fn new(
+        stream: ByteStream,
+        local: Option<IpAddr>,
+        silence_max: Duration,
+        permit: ConnectionPermit,
+    ) -> Self {
         let alarm = Box::pin(sleep(silence_max));
         let (handle, heard, ahead) = (ConnectionHandle::new(local), Instant::now(), ReadAhead::default());
         Self { stream, handle, silence_max, heard, alarm, ahead, is_stalled: false, _permit: permit }
@@ -55,7 +60,7 @@ impl TcpConnection {
     fn poll_output<T>(
         &mut self,
         cx: &mut Context<'_>,
-        send: impl FnOnce(Pin<&mut Stream>, &mut Context<'_>) -> Poll<io::Result<T>>,
+        send: impl FnOnce(Pin<&mut ByteStream>, &mut Context<'_>) -> Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         self.handle.0.writer.register(cx.waker());
         self.handle.check()?;

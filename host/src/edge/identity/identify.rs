@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use super::{capabilities::Capabilities, field::Field, handshake::Handshake};
-use crate::edge::auth::{AuthError, Claims};
+use crate::edge::auth::{AuthError, TokenClaims};
 
 /// Who a client is, proven by its token.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl HandshakeRefusal {
 /// The first that applies, in the order of the original server: token missing, id missing, token invalid.
 pub fn identify(
     handshake: Option<Handshake>,
-    verify: impl FnOnce(&str) -> Result<Claims, AuthError>,
+    verify: impl FnOnce(&str) -> Result<TokenClaims, AuthError>,
 ) -> Result<Identity, HandshakeRefusal> {
     let handshake = handshake.unwrap_or_default();
     if handshake.token == Field::Absent {
@@ -110,8 +110,12 @@ mod tests {
     use super::*;
     use crate::config::ID_BYTES_MAX;
 
-    fn verify(token: &str) -> Result<Claims, AuthError> {
-        if token == "good" { Ok(Claims { sub: "ada".into(), ..Claims::default() }) } else { Err(AuthError::Signature) }
+    fn verify(token: &str) -> Result<TokenClaims, AuthError> {
+        if token == "good" {
+            Ok(TokenClaims { sub: "ada".into(), ..TokenClaims::default() })
+        } else {
+            Err(AuthError::Signature)
+        }
     }
 
     fn of(auth: &Value) -> Result<Identity, HandshakeRefusal> {

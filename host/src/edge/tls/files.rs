@@ -38,7 +38,7 @@ pub(crate) enum TlsError {
 
 /// Where the certificate and its key are.
 #[derive(Clone, Debug)]
-pub(crate) struct Files {
+pub(crate) struct CertificateFiles {
     pub(crate) cert: PathBuf,
     pub(crate) key: PathBuf,
     /// The authorities that sign the certificates of clients.
@@ -46,16 +46,16 @@ pub(crate) struct Files {
 }
 
 /// The contents of the files at one time.
-pub(super) struct Read {
+pub(super) struct FileContents {
     pub(super) cert: Vec<u8>,
     pub(super) key: Vec<u8>,
     pub(super) client_ca: Option<Vec<u8>>,
     pub(super) digest: [u8; 32],
 }
 
-impl Files {
+impl CertificateFiles {
     /// Reads them all.
-    pub(super) fn read(&self) -> Result<Read, TlsError> {
+    pub(super) fn read(&self) -> Result<FileContents, TlsError> {
         let (cert, key) = (read(&self.cert)?, read(&self.key)?);
         let client_ca = self.client_ca.as_deref().map(read).transpose()?;
         let mut hash = Sha256::new();
@@ -63,7 +63,7 @@ impl Files {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
-        Ok(Read { cert, key, client_ca, digest: hash.finalize().into() })
+        Ok(FileContents { cert, key, client_ca, digest: hash.finalize().into() })
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::{net::TcpStream, time::sleep};
 use tokio_rustls::{Accept, TlsAcceptor, rustls::ServerConfig};
 
 use super::{
-    files::{Files, TlsError},
+    files::{CertificateFiles, TlsError},
     server_config::server_config,
 };
 
@@ -27,7 +27,7 @@ impl Tls {
     ///
     /// # Errors
     /// See [`TlsError`]. If a later change cannot be used, it is logged and the previous certificate still serves.
-    pub(crate) fn open(files: Files, listener: &'static str, reload: Duration) -> Result<Self, TlsError> {
+    pub(crate) fn open(files: CertificateFiles, listener: &'static str, reload: Duration) -> Result<Self, TlsError> {
         let (config, digest) = files.read().and_then(|read| Ok((server_config(&files, &read)?, read.digest)))?;
         let current = Arc::new(Mutex::new(config));
         tokio::spawn(follow(current.clone(), listener, files, digest, reload));
@@ -53,7 +53,7 @@ type FileState = Result<[u8; 32], String>;
 async fn follow(
     current: Arc<Mutex<Arc<ServerConfig>>>,
     listener: &'static str,
-    files: Files,
+    files: CertificateFiles,
     loaded: [u8; 32],
     every: Duration,
 ) {

@@ -10,6 +10,6 @@ mod tests;
 
 pub(crate) use self::{
     client::of_commands,
-    files::{Files, TlsError},
+    files::{CertificateFiles, TlsError},
     listener::Tls,
 };

@@ -11,14 +11,14 @@ use tokio_rustls::rustls::{
     server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier},
 };
 
-use super::files::{Files, Read, TlsError, certificates, key};
+use super::files::{CertificateFiles, FileContents, TlsError, certificates, key};
 
 /// The crypto library.
 pub(super) fn provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }
 
-pub(super) fn server_config(files: &Files, read: &Read) -> Result<Arc<ServerConfig>, TlsError> {
+pub(super) fn server_config(files: &CertificateFiles, read: &FileContents) -> Result<Arc<ServerConfig>, TlsError> {
     let provider = provider();
     let chain = certificates(&files.cert, &read.cert)?;
     let key = key(&files.key, &read.key)?;

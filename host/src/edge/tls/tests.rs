@@ -16,7 +16,7 @@ use tokio_rustls::{
 };
 
 use super::{
-    Files, Tls,
+    CertificateFiles, Tls,
     files::{certificates, key},
     server_config::{authorities, provider},
 };
@@ -54,9 +54,9 @@ impl Authority {
         std::fs::write(self.path(&format!("{name}.key")), key.serialize_pem()).unwrap();
     }
 
-    fn files(&self, name: &str, client_ca: bool) -> Files {
+    fn files(&self, name: &str, client_ca: bool) -> CertificateFiles {
         let (cert, key) = (self.path(&format!("{name}.pem")), self.path(&format!("{name}.key")));
-        Files { cert, key, client_ca: client_ca.then(|| self.path("ca.pem")) }
+        CertificateFiles { cert, key, client_ca: client_ca.then(|| self.path("ca.pem")) }
     }
 
     /// A client that believes this authority, and shows the certificate of that name.
@@ -237,16 +237,16 @@ async fn errors_name_the_file_and_never_quote_a_key() {
     authority.issue("server");
     authority.issue("other");
     let files = authority.files("server", true);
-    let problem = |files: &Files| Tls::open(files.clone(), "test", LONG).err().unwrap().to_string();
-    let missing = Files { cert: "/no/such.pem".into(), ..files.clone() };
+    let problem = |files: &CertificateFiles| Tls::open(files.clone(), "test", LONG).err().unwrap().to_string();
+    let missing = CertificateFiles { cert: "/no/such.pem".into(), ..files.clone() };
     assert!(problem(&missing).starts_with("/no/such.pem cannot be read"), "{}", problem(&missing));
-    let swapped = Files { cert: files.key.clone(), ..files.clone() };
+    let swapped = CertificateFiles { cert: files.key.clone(), ..files.clone() };
     assert!(problem(&swapped).ends_with("server.key holds no certificate in PEM"), "{}", problem(&swapped));
-    let keyless = Files { key: files.cert.clone(), ..files.clone() };
+    let keyless = CertificateFiles { key: files.cert.clone(), ..files.clone() };
     assert!(problem(&keyless).ends_with("server.pem holds no private key in PEM"), "{}", problem(&keyless));
-    let mixed = Files { key: authority.path("other.key"), ..files.clone() };
+    let mixed = CertificateFiles { key: authority.path("other.key"), ..files.clone() };
     assert!(problem(&mixed).starts_with("the certificate and its key cannot be used"), "{}", problem(&mixed));
-    let nobody = Files { client_ca: Some(files.key.clone()), ..files.clone() };
+    let nobody = CertificateFiles { client_ca: Some(files.key.clone()), ..files.clone() };
     assert!(problem(&nobody).ends_with("server.key holds no certificate in PEM"), "{}", problem(&nobody));
     let text = std::fs::read_to_string(&files.key).unwrap();
     std::fs::write(&files.key, text.replace("-----END", "sesame!!\n-----END")).unwrap();

@@ -14,7 +14,7 @@ use crate::{
     calls::{Calls, Participant, Superseded},
     driver::clock::unix_ms,
     edge::{
-        admission::UserGuard,
+        admission::UserSocketGuard,
         event_order::OrderedEvents,
         identity::{ClientType, Identity},
         payload::{IncomingEvent, take_field},
@@ -63,11 +63,11 @@ pub(super) struct Connection {
     /// For a client that can have offsets, as long as it is connected.
     following: Mutex<Option<Following>>,
     /// Its place among the user's, where these are limited, until it is gone.
-    place: Mutex<Option<Box<UserGuard>>>,
+    place: Mutex<Option<Box<UserSocketGuard>>>,
 }
 
 impl Connection {
-    pub(super) fn new(identity: Identity, calls: Arc<Calls>, place: Option<UserGuard>) -> Self {
+    pub(super) fn new(identity: Identity, calls: Arc<Calls>, place: Option<UserSocketGuard>) -> Self {
         let (party, place) = (calls.party(&identity), Mutex::new(place.map(Box::new)));
         Self { party, identity, calls, events: OrderedEvents::new(), following: Mutex::default(), place }
     }

@@ -52,7 +52,7 @@ impl Exporter {
         let rejected = Arc::default();
         let mut exporter = SpanExporter::builder()
             .with_http()
-            .with_http_client(Client { agent, rejected: Arc::clone(&rejected) })
+            .with_http_client(CollectorClient { agent, rejected: Arc::clone(&rejected) })
             .with_protocol(Protocol::HttpBinary)
             .with_endpoint(endpoint)
             .with_timeout(timeout)
@@ -110,7 +110,7 @@ impl Exporter {
 
 /// The HTTP client of the exporter. It blocks its thread.
 #[derive(Debug)]
-struct Client {
+struct CollectorClient {
     agent: Agent,
     /// Rejected spans of the last request, which the result of the exporter does not contain.
     rejected: Arc<Mutex<Option<Rejected>>>,
@@ -126,7 +126,7 @@ impl Rejected {
     }
 }
 
-impl opentelemetry_http::HttpClient for Client {
+impl opentelemetry_http::HttpClient for CollectorClient {
     fn send_bytes<'a, 'b>(
         &'a self,
         request: Request<Bytes>,
