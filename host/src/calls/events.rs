@@ -23,11 +23,11 @@ use super::{
 };
 use crate::{
     edge::{
-        payload::{Answer, Incoming, memory_bytes},
-        send::{acknowledge, tell},
+        payload::{IncomingEvent, RpcAnswer, memory_bytes},
+        send::{acknowledge, emit},
         socketio::{AckSender, SocketRef, socket_id},
     },
-    telemetry::{Ended, Label, Tracer},
+    telemetry::{CallOutcome, MethodLabel, Tracer},
 };
 
 impl Calls {
@@ -62,7 +62,7 @@ impl Calls {
                 self.methods.registered(&method, || party.key);
                 self.replicas.joined(socket_id(socket.id), &party.user, party.capabilities.resume, &method);
                 socket.join(room::rpc(&party.user, &method));
-                tell(socket, "rpc-registered", &serde_json::json!({ "method": &*method }));
+                emit(socket, "rpc-registered", &serde_json::json!({ "method": &*method }));
             }
             Some((_, Err(error))) => refuse(socket, "register", error.message()),
             None => refuse(socket, "register", message::INVALID_METHOD),
@@ -82,7 +82,7 @@ impl Calls {
             Some((method, Ok(()))) => {
                 self.replicas.left(socket_id(socket.id), &method);
                 socket.leave(room::rpc(&party.user, &method));
-                tell(socket, "rpc-unregistered", &serde_json::json!({ "method": &*method }));
+                emit(socket, "rpc-unregistered", &serde_json::json!({ "method": &*method }));
             }
             Some((_, Err(error))) => refuse(socket, "unregister", error.message()),
             None => refuse(socket, "unregister", message::INVALID_METHOD),
@@ -90,7 +90,7 @@ impl Calls {
     }
 
     /// `rpc-call {method, params}`, answered through `ack`.
-    pub fn call(self: &Arc<Self>, socket: &SocketRef, party: &Participant, incoming: Incoming, ack: AckSender) {
+    pub fn call(self: &Arc<Self>, socket: &SocketRef, party: &Participant, incoming: IncomingEvent, ack: AckSender) {
         let bytes = incoming.bytes;
         let CallRequest { method, params, timeout } = match CallRequest::of(incoming, self.params_bytes_max) {
             Ok(asked) => asked,
@@ -122,10 +122,10 @@ impl Calls {
     }
 
     /// Tells a caller why its call was not taken.
-    fn refuse(&self, label: Label, caller: &SocketRef, ack: AckSender, refusal: &CallRefusal) {
-        self.methods.ended(label, Ended::Refused);
+    fn refuse(&self, label: MethodLabel, caller: &SocketRef, ack: AckSender, refusal: &CallRefusal) {
+        self.methods.ended(label, CallOutcome::Refused);
         metrics::counter!("rpc_refused_total", "reason" => refusal.label()).increment(1);
-        acknowledge(caller, ack, &Answer::error(refusal.to_string()));
+        acknowledge(caller, ack, &RpcAnswer::error(refusal.to_string()));
     }
 
     /// The socket is gone. How long ago it was heard of.
@@ -144,5 +144,5 @@ impl Calls {
 /// `rpc-error {type, error}`.
 fn refuse(socket: &SocketRef, what: &'static str, error: &str) {
     metrics::counter!("rpc_errors_total", "type" => what).increment(1);
-    tell(socket, "rpc-error", &serde_json::json!({ "type": what, "error": error }));
+    emit(socket, "rpc-error", &serde_json::json!({ "type": what, "error": error }));
 }

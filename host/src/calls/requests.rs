@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{
     edge::{
-        payload::{Args, RPC_REQUEST, RpcRequest, fit},
-        send::undelivered,
+        payload::{Args, RPC_REQUEST, RpcRequest, check_args},
+        send::handle_send_error,
         socketio::SocketRef,
     },
     telemetry::TraceContext,
@@ -79,13 +79,13 @@ impl Calls {
         let answer = socket.timeout(sending.left).emit_with_ack::<_, Args>(RPC_REQUEST, &sending.request);
         let answer = answer.map_err(|error| {
             tracing::debug!(socket = %socket.id, %error, "an rpc-request could not be sent");
-            undelivered(socket, &error);
+            handle_send_error(socket, &error);
             NotSent::Untaken
         })?;
         let calls = self.clone();
         let waiting = tokio::spawn(async move {
             let answer = answer.await;
-            calls.drive_shard(index, |state, now| match answer.map(fit) {
+            calls.drive_shard(index, |state, now| match answer.map(check_args) {
                 Ok(Ok(args)) => state.switchboard.handle_result(call, args.into_first(), now),
                 Ok(Err(_)) | Err(AckError::Decode(_)) => state.switchboard.handle_unusable(call, now),
                 Err(AckError::Timeout | AckError::Socket(_)) => state.switchboard.handle_unanswerable(call, now),
@@ -110,7 +110,7 @@ impl Calls {
         let calls = self.clone();
         let waiting = tokio::spawn(async move {
             let answer = request.answer().await;
-            calls.drive_shard(index, |state, now| match answer.map(|first| fit(Args(vec![first]))) {
+            calls.drive_shard(index, |state, now| match answer.map(|first| check_args(Args(vec![first]))) {
                 Ok(Ok(args)) => state.switchboard.handle_result(call, args.into_first(), now),
                 Ok(Err(_)) => state.switchboard.handle_unusable(call, now),
                 // Its own replica says so.

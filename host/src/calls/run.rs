@@ -18,7 +18,7 @@ use crate::{
     cluster::Replicas,
     driver::{Clock, keep_time},
     policies::slots::Policies,
-    telemetry::{Methods, Tracer},
+    telemetry::{MethodMetrics, Tracer},
 };
 
 impl Calls {
@@ -37,7 +37,7 @@ impl Calls {
             hasher: RandomState::new(),
             policies,
             deadlines: settings.deadlines.clone(),
-            methods: Methods::new(&settings.labels),
+            methods: MethodMetrics::new(&settings.labels),
             tracer,
             places: CallBudget::new(settings.calls_max, settings.request_memory_max),
             params_bytes_max: settings.params_bytes_max,

@@ -22,7 +22,7 @@ use crate::{
     driver::Driver,
     edge::identity::{Capabilities, Identity},
     policies::slots::Policies,
-    telemetry::{MethodLabels, Methods, Page, Tracer},
+    telemetry::{MethodLabels, MethodMetrics, MetricsPage, Tracer},
 };
 
 /// Shards of the directory and the calls: enough that two cores seldom meet on one.
@@ -78,7 +78,7 @@ pub struct Calls {
     pub(super) hasher: RandomState,
     pub(super) policies: Arc<Policies>,
     pub(super) deadlines: Deadlines,
-    pub(super) methods: Methods,
+    pub(super) methods: MethodMetrics,
     /// Nothing without a collector.
     pub(super) tracer: Option<Arc<Tracer>>,
     pub(super) places: CallBudget,
@@ -108,7 +108,7 @@ impl Calls {
     }
 
     /// Brings what the layer holds to the metrics.
-    pub(crate) fn expose(&self, page: &mut Page) {
+    pub(crate) fn expose(&self, page: &mut MetricsPage) {
         self.methods.expose(page);
         self.places.publish();
     }

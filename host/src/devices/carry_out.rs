@@ -16,11 +16,7 @@ use serde_json::json;
 use super::state::{DeviceState, Devices, at_moment};
 use crate::{
     cluster::device_store::Unread,
-    edge::{
-        send::tell,
-        slow_clients::{close, silence},
-        socketio::SocketRef,
-    },
+    edge::{disconnect::close_socket, send::emit, socketio::SocketRef, transport::silence},
     policies::slots::{DeviceInArm, Settled, Source},
 };
 
@@ -160,7 +156,7 @@ impl Devices {
     pub(super) fn tell(&self, socket: SocketId, event: &str, data: &serde_json::Value) {
         let socket = self.socket(socket);
         if let Some(socket) = socket {
-            tell(&socket, event, data);
+            emit(&socket, event, data);
         }
     }
 
@@ -169,7 +165,7 @@ impl Devices {
         let socket = self.socket(socket);
         let Some(socket) = socket else { return };
         tracing::debug!(socket = %socket.id, ?why, "a device's socket is closed");
-        close(socket);
+        close_socket(socket);
     }
 
     /// What this replica says of a holder of its.

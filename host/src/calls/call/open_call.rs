@@ -8,12 +8,12 @@ use tokio::{task::AbortHandle, time::Instant};
 use super::{budget::Reservation, location::SocketLocation};
 use crate::{
     edge::{
-        payload::{Answer, RpcWaiting},
-        send::{acknowledge, tell},
+        payload::{RpcAnswer, RpcWaiting},
+        send::{acknowledge, emit},
         socketio::{AckSender, SocketRef},
     },
     policies::assignments::Answered,
-    telemetry::{CallSpan, Ended, Label, Methods, TraceContext},
+    telemetry::{CallOutcome, CallSpan, MethodLabel, MethodMetrics, TraceContext},
 };
 
 /// What a caller asked for.
@@ -22,7 +22,7 @@ pub(in crate::calls) struct CallerRequest {
     pub(in crate::calls) ack: AckSender,
     pub(in crate::calls) method: Arc<str>,
     /// What the call is counted under.
-    pub(in crate::calls) label: Label,
+    pub(in crate::calls) label: MethodLabel,
     pub(in crate::calls) params: Option<rmpv::Value>,
     /// It wants to know when its call is held.
     pub(in crate::calls) wants_waiting: bool,
@@ -90,29 +90,29 @@ impl OpenCall {
     }
 
     /// Tells the caller how its call ended.
-    pub(in crate::calls) fn answer(mut self, outcome: Outcome<Option<rmpv::Value>>, methods: &Methods) {
+    pub(in crate::calls) fn answer(mut self, outcome: Outcome<Option<rmpv::Value>>, methods: &MethodMetrics) {
         let ended = ended(&outcome);
         methods.answered(self.request.label, ended, self.arrived.elapsed());
         self.end_span(ended);
         self.stop_waiting();
         let answer = match (outcome.error(), outcome) {
-            (Some(error), _) => Answer::error(error),
-            (None, Outcome::Result(result)) => Answer::result(result),
-            (None, _) => Answer::error(message::INTERNAL),
+            (Some(error), _) => RpcAnswer::error(error),
+            (None, Outcome::Result(result)) => RpcAnswer::result(result),
+            (None, _) => RpcAnswer::error(message::INTERNAL),
         };
         acknowledge(&self.request.caller, self.request.ack, &answer);
     }
 
     /// The caller is gone: nobody is told.
-    pub(in crate::calls) fn forget(mut self, methods: &Methods) {
-        methods.ended(self.request.label, Ended::Forgotten);
-        self.end_span(Ended::Forgotten);
+    pub(in crate::calls) fn forget(mut self, methods: &MethodMetrics) {
+        methods.ended(self.request.label, CallOutcome::Forgotten);
+        self.end_span(CallOutcome::Forgotten);
         self.stop_waiting();
     }
 
-    fn end_span(&mut self, ended: Ended) {
+    fn end_span(&mut self, ended: CallOutcome) {
         if let Some(span) = self.span.take() {
-            span.end(&self.request.method, ended.as_str(), ended != Ended::Success);
+            span.end(&self.request.method, ended.as_str(), ended != CallOutcome::Success);
         }
     }
 
@@ -124,7 +124,7 @@ impl OpenCall {
 
     /// Gives back what the caller is answered by: the machine did not take the call on.
     pub(in crate::calls) fn into_ack(mut self) -> AckSender {
-        self.end_span(Ended::Refused);
+        self.end_span(CallOutcome::Refused);
         self.request.ack
     }
 }
@@ -142,7 +142,7 @@ impl WaitingNotice {
     pub(in crate::calls) fn give(self) {
         let waiting =
             RpcWaiting { method: &self.method, since_ms: millis_up(self.since), deadline_ms: millis_up(self.left) };
-        tell(&self.caller, "rpc-waiting", &waiting);
+        emit(&self.caller, "rpc-waiting", &waiting);
     }
 }
 
@@ -152,15 +152,15 @@ fn millis_up(span: Duration) -> u64 {
 }
 
 /// How the call ended, as it is counted.
-const fn ended<R>(outcome: &Outcome<R>) -> Ended {
+const fn ended<R>(outcome: &Outcome<R>) -> CallOutcome {
     match outcome {
-        Outcome::Result(_) => Ended::Success,
-        Outcome::Unavailable => Ended::NotAvailable,
-        Outcome::SameSocket => Ended::SameSocket,
-        Outcome::TargetDisconnected => Ended::TargetDisconnected,
-        Outcome::TimedOut => Ended::Timeout,
-        Outcome::Unusable => Ended::Unusable,
-        Outcome::Unreachable => Ended::Unreachable,
+        Outcome::Result(_) => CallOutcome::Success,
+        Outcome::Unavailable => CallOutcome::NotAvailable,
+        Outcome::SameSocket => CallOutcome::SameSocket,
+        Outcome::TargetDisconnected => CallOutcome::TargetDisconnected,
+        Outcome::TimedOut => CallOutcome::Timeout,
+        Outcome::Unusable => CallOutcome::Unusable,
+        Outcome::Unreachable => CallOutcome::Unreachable,
     }
 }
 

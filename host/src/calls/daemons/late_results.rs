@@ -11,7 +11,7 @@ use super::call_name::named;
 use crate::{
     calls::state::{Calls, Participant},
     edge::{
-        payload::{Answer, Incoming, take},
+        payload::{IncomingEvent, RpcAnswer, take_field},
         send::acknowledge,
         socketio::{AckSender, SocketRef},
     },
@@ -47,9 +47,9 @@ impl Outcome {
     fn tell(self, socket: &SocketRef, ack: AckSender) {
         metrics::counter!("rpc_handed_in_total", "result" => self.label()).increment(1);
         let answer = match self {
-            Self::Taken => Answer::done(),
-            Self::Unknown => Answer::error("Unknown call"),
-            Self::Unreachable => Answer::error(message::UNREACHABLE),
+            Self::Taken => RpcAnswer::done(),
+            Self::Unknown => RpcAnswer::error("Unknown call"),
+            Self::Unreachable => RpcAnswer::error(message::UNREACHABLE),
         };
         acknowledge(socket, ack, &answer);
     }
@@ -62,11 +62,11 @@ impl Calls {
     }
 
     /// `rpc-result {callId, result}`, answered through `ack`.
-    pub fn hand_in(self: &Arc<Self>, socket: &SocketRef, party: &Participant, incoming: Incoming, ack: AckSender) {
+    pub fn hand_in(self: &Arc<Self>, socket: &SocketRef, party: &Participant, incoming: IncomingEvent, ack: AckSender) {
         self.touch(socket, party);
         let LateResult { owner, call, result } = match LateResult::of(incoming) {
             Ok(handed_in) => handed_in,
-            Err(error) => return acknowledge(socket, ack, &Answer::error(error)),
+            Err(error) => return acknowledge(socket, ack, &RpcAnswer::error(error)),
         };
         let cluster = self.replicas.cluster();
         if owner == cluster.uid() {
@@ -119,14 +119,14 @@ struct LateResult {
 
 impl LateResult {
     /// The error is what the daemon is told.
-    fn of(incoming: Incoming) -> Result<Self, String> {
+    fn of(incoming: IncomingEvent) -> Result<Self, String> {
         let args = incoming.args.map_err(|unfit| unfit.to_string())?;
         let mut body = args.into_first().unwrap_or(rmpv::Value::Nil);
-        let Some(rmpv::Value::String(id)) = take(&mut body, "callId") else {
+        let Some(rmpv::Value::String(id)) = take_field(&mut body, "callId") else {
             return Err("Invalid parameters: callId is required".to_owned());
         };
         let (owner, call) = id.as_str().and_then(named).ok_or("Unknown call")?;
-        Ok(Self { owner, call, result: take(&mut body, "result") })
+        Ok(Self { owner, call, result: take_field(&mut body, "result") })
     }
 }
 
@@ -137,7 +137,7 @@ mod tests {
     use crate::edge::payload::Args;
 
     fn of(body: rmpv::Value) -> Result<(String, u64, Option<rmpv::Value>), String> {
-        let handed_in = LateResult::of(Incoming { args: Ok(Args(vec![body])), bytes: 0 })?;
+        let handed_in = LateResult::of(IncomingEvent { args: Ok(Args(vec![body])), bytes: 0 })?;
         Ok((handed_in.owner, handed_in.call.0, handed_in.result))
     }
 

@@ -42,7 +42,7 @@ impl Calls {
                 calls.look(index, &room).await;
                 calls.ask_grace(index, &room);
                 if calls.is_found_or_given_up(index, &room) {
-                    calls.methods.looks.note(retries);
+                    calls.methods.looks.record(retries);
                     return;
                 }
                 sleep(calls.lookup.while_waiting).await;

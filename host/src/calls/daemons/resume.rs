@@ -20,9 +20,9 @@ use crate::{
     },
     cluster::Resumed,
     edge::{
-        payload::{Answer, Incoming, take},
+        disconnect::disconnect_slow_client,
+        payload::{IncomingEvent, RpcAnswer, take_field},
         send::acknowledge,
-        slow_clients::cut_off,
         socketio::{AckSender, SocketRef, socket_id},
     },
 };
@@ -40,20 +40,20 @@ const RESUMED_MAX: usize = 10_000;
 
 impl Calls {
     /// `rpc-resumed {socket, callIds}`, answered through `ack`.
-    pub fn resumed(self: &Arc<Self>, socket: &SocketRef, party: &Participant, incoming: Incoming, ack: AckSender) {
+    pub fn resumed(self: &Arc<Self>, socket: &SocketRef, party: &Participant, incoming: IncomingEvent, ack: AckSender) {
         self.touch(socket, party);
         if !party.capabilities.resume {
             let error = "Invalid parameters: the capability rpc-resume is required";
-            return acknowledge(socket, ack, &Answer::error(error));
+            return acknowledge(socket, ack, &RpcAnswer::error(error));
         }
         let resumed = match resumed_of(incoming, party, socket_id(socket.id)) {
             Ok(resumed) => resumed,
-            Err(error) => return acknowledge(socket, ack, &Answer::error(error)),
+            Err(error) => return acknowledge(socket, ack, &RpcAnswer::error(error)),
         };
         // Before whatever the daemon registers next.
         self.replicas.resumed(&resumed);
         self.resume(&resumed);
-        acknowledge(socket, ack, &Answer::done());
+        acknowledge(socket, ack, &RpcAnswer::done());
     }
 
     /// A daemon is back, here or elsewhere.
@@ -77,18 +77,18 @@ impl Calls {
         });
         if let Some(SocketLocation::Here(socket)) = seat {
             socket.extensions.insert(Superseded);
-            cut_off(&socket);
+            disconnect_slow_client(&socket);
         }
     }
 }
 
 /// Reads `rpc-resumed`. The error is what the daemon is told.
-fn resumed_of(incoming: Incoming, party: &Participant, new: SocketId) -> Result<Resumed, String> {
+fn resumed_of(incoming: IncomingEvent, party: &Participant, new: SocketId) -> Result<Resumed, String> {
     let (user, client) = (party.user.clone(), party.client);
     let mut body = incoming.args.map_err(|unfit| unfit.to_string())?.into_first().unwrap_or(rmpv::Value::Nil);
-    let old = take(&mut body, "socket").and_then(|old| Some(socket_id(Sid::from_str(old.as_str()?).ok()?)));
+    let old = take_field(&mut body, "socket").and_then(|old| Some(socket_id(Sid::from_str(old.as_str()?).ok()?)));
     let old = old.ok_or("Invalid parameters: socket is required")?;
-    let Some(rmpv::Value::Array(calls)) = take(&mut body, "callIds") else {
+    let Some(rmpv::Value::Array(calls)) = take_field(&mut body, "callIds") else {
         return Err("Invalid parameters: callIds is required".to_owned());
     };
     if calls.len() > RESUMED_MAX {
@@ -112,7 +112,7 @@ mod tests {
         let resumed = |socket: &str, calls: &[&str]| {
             let calls = calls.iter().map(|call| (*call).into()).collect();
             let body = vec![("socket".into(), socket.into()), ("callIds".into(), rmpv::Value::Array(calls))];
-            let incoming = Incoming { args: Ok(Args(vec![rmpv::Value::Map(body)])), bytes: 0 };
+            let incoming = IncomingEvent { args: Ok(Args(vec![rmpv::Value::Map(body)])), bytes: 0 };
             let party =
                 Participant { user: "u".into(), capabilities: Capabilities::default(), client: 5, key: 0, shard: 0 };
             resumed_of(incoming, &party, SocketId(7))

@@ -133,7 +133,7 @@ impl Policies {
     ) -> Settled {
         let key = pointwork_policy::device_key(whom.device);
         let question = contract::settle_question(moment(key), window_ms, incumbent, newcomer, history);
-        let native = || contract::from_settle(rules::settle(window_ms, incumbent));
+        let native = || contract::settle_to_contract(rules::settle(window_ms, incumbent));
         let running = self.assignments.running(Slot::Settle);
         let arm = running.as_ref().and_then(|running| running.arm_of_device(whom.device, whom.trial, whom.pinned));
         let in_arm = running.as_deref().zip(arm);
@@ -144,7 +144,7 @@ impl Policies {
         let Decided { verdict, is_failed, source } = self.decide::<Settle>(in_arm, shadow, question, native);
         let exposure =
             in_arm.and_then(|(running, arm)| running.device_decided(whom.device, whom.trial, arm, is_failed));
-        Settled { verdict: contract::to_settle(verdict), exposure, source }
+        Settled { verdict: contract::settle_to_core(verdict), exposure, source }
     }
 
     /// Decides about a call of the user that `key` stands for, in its arm if an experiment runs.
@@ -189,7 +189,7 @@ impl Policies {
         }
         let name = in_arm.and_then(|(running, arm)| running.experiment.arms.get(arm));
         if decision.digest.is_some() {
-            self.costs[S::NAME as usize].note_span(decision.cost);
+            self.costs[S::NAME as usize].record_duration(decision.cost);
         }
         self.recorder.note::<S>(question, &decision, name.map(|arm| arm.name.as_str().into()));
         let source = Source { decision: decision.id, generation: decision.digest };

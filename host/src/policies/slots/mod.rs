@@ -28,7 +28,7 @@ use crate::{
         assignments::Assignments,
         records::{Recorder, Records},
     },
-    telemetry::{Buckets, DECISION_NS, Page},
+    telemetry::{DECISION_NS, FixedHistogram, MetricsPage},
 };
 
 /// What serves each slot, and the constants of the native rules.
@@ -43,7 +43,7 @@ pub struct Policies {
     state: Option<[StateDir; 4]>,
     assignments: Assignments,
     /// How long guests took, in the order of [`SlotName::ALL`].
-    costs: [Buckets; SlotName::ALL.len()],
+    costs: [FixedHistogram; SlotName::ALL.len()],
     grace_ms: u32,
     recheck_ms: u32,
 }
@@ -73,7 +73,7 @@ impl Policies {
             recorder: Recorder::default(),
             state: open_state(settings)?,
             assignments: Assignments::default(),
-            costs: SlotName::ALL.map(|_| Buckets::new(&DECISION_NS)),
+            costs: SlotName::ALL.map(|_| FixedHistogram::new(&DECISION_NS)),
             grace_ms: rpc.grace_ms.get(),
             recheck_ms: rpc.presence_poll_ms.get(),
         };
@@ -89,8 +89,8 @@ impl Policies {
     /// Which candidate gets the call. `key` stands for the user, see [`pointwork_policy::user_key`].
     pub fn choose(&self, key: u64, call: &Call, candidates: &[Candidate]) -> Choice {
         let question = contract::target_question(moment(key), call, candidates);
-        let native = || contract::from_choice(rules::target(candidates));
-        contract::to_choice(self.decide_for_user::<Target>(key, question, native))
+        let native = || contract::target_to_contract(rules::target(candidates));
+        contract::target_to_core(self.decide_for_user::<Target>(key, question, native))
     }
 
     /// For how many milliseconds a call is held that found nobody.
@@ -102,8 +102,8 @@ impl Policies {
     /// Whether a call whose target is in doubt goes on waiting.
     pub fn judge(&self, key: u64, call: &Call, doubt: &Doubt) -> Verdict {
         let question = contract::presence_question(moment(key), call, doubt);
-        let native = || contract::from_verdict(rules::presence(doubt, self.recheck_ms, self.grace_ms));
-        contract::to_verdict(self.decide_for_user::<Presence>(key, question, native))
+        let native = || contract::presence_to_contract(rules::presence(doubt, self.recheck_ms, self.grace_ms));
+        contract::presence_to_core(self.decide_for_user::<Presence>(key, question, native))
     }
 
     /// Which of two sockets holds a device's session, by what serves. `key` stands for the device; `history` is newest first.
@@ -116,8 +116,8 @@ impl Policies {
         history: &[Event],
     ) -> SettleVerdict {
         let question = contract::settle_question(moment(key), window_ms, incumbent, newcomer, history);
-        let native = || contract::from_settle(rules::settle(window_ms, incumbent));
-        contract::to_settle(self.decide::<Settle>(None, None, question, native).verdict)
+        let native = || contract::settle_to_contract(rules::settle(window_ms, incumbent));
+        contract::settle_to_core(self.decide::<Settle>(None, None, question, native).verdict)
     }
 
     /// Trips of slots and arms from now on.
@@ -127,7 +127,7 @@ impl Policies {
 
     /// Brings the slots' own counters to the metrics: nothing is paid for them in a decision. `is_refused`: what is not loaded by the slot
     /// itself came to nothing, see [`Rollouts::is_refused`](crate::policies::rollout::Rollouts::is_refused).
-    pub(crate) fn expose(&self, page: &mut Page, is_refused: impl Fn(SlotName) -> bool) {
+    pub(crate) fn expose(&self, page: &mut MetricsPage, is_refused: impl Fn(SlotName) -> bool) {
         let status = self.status();
         expose_info(page, &status);
         page.begin(COST);
@@ -161,7 +161,7 @@ impl Policies {
 }
 
 /// What serves each slot, and nothing of what served before.
-fn expose_info(page: &mut Page, status: &[SlotStatus]) {
+fn expose_info(page: &mut MetricsPage, status: &[SlotStatus]) {
     const INFO: &str = "pointwork_policy_info";
     page.begin(INFO);
     for SlotStatus { slot, info, digest, source, .. } in status {

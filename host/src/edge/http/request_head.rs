@@ -1,7 +1,7 @@
-//! Gives a request a head of its own, without what nobody asks for later.
+//! Copies the head of a request, so that a socket needs less memory.
 //!
-//! A socket keeps the head of its first request for as long as it lives. Its URI and header values are slices of the buffer
-//! that hyper read it into: as they come, some hundred bytes would hold on to 8 to 16 KiB a socket.
+//! A socket keeps the head of its first request for life. URI and header values are slices of hyper's read buffer, so a few hundred
+//! bytes would keep 8 to 16 KiB for each socket.
 
 use axum::{
     body::Bytes,
@@ -9,7 +9,7 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, Uri, header},
 };
 
-/// Headers that speak of this one exchange. Hyper has obeyed them by now, the engine answers in one way only.
+/// Headers that only matter to this exchange. Hyper has already applied them.
 const PASSING: [HeaderName; 9] = [
     header::ACCEPT,
     header::ACCEPT_ENCODING,
@@ -22,8 +22,8 @@ const PASSING: [HeaderName; 9] = [
     header::UPGRADE,
 ];
 
-/// The same request, of which nothing points into the buffer of its connection any more; all of its text is one allocation.
-/// Belongs outside of everything that keeps a part of a request.
+/// The same request with a copied head, whose text is one allocation. It must be the outermost layer: inner layers may keep parts of
+/// the head.
 pub(crate) async fn detach(mut request: Request) -> Request {
     for name in PASSING {
         request.headers_mut().remove(name);
@@ -35,17 +35,17 @@ pub(crate) async fn detach(mut request: Request) -> Request {
         text.extend_from_slice(value.as_bytes());
     }
     let mut text = Bytes::from(text);
-    // What was parsed once parses again; were it not so, the original does, too.
+    // It has been parsed before, so it parses again. If not, the original URI stays.
     if let Ok(uri) = Uri::from_maybe_shared(text.split_to(uri_bytes)) {
         *request.uri_mut() = uri;
     }
-    // A map of its own as well: that of hyper has room for all that came, 100 bytes for each.
+    // A new map too: that of hyper has room for every header that arrived, 100 bytes each.
     let mut kept = HeaderMap::with_capacity(request.headers().keys_len());
     for (name, value) in request.headers() {
         let copy = HeaderValue::from_maybe_shared(text.split_to(value.len()));
         kept.append(name, copy.unwrap_or_else(|_| value.clone()));
     }
-    // The clone has room for what there is, and no more.
+    // A clone has no spare room.
     *request.headers_mut() = kept.clone();
     request
 }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_head_says_the_same_and_leaves_its_buffer() {
+    async fn the_copied_head_is_equal_and_frees_the_buffer() {
         let buffer = Bytes::from(b"/v1/updates/?EIO=4\xe4pp.example.comonetwo".to_vec());
         let value = |range| HeaderValue::from_maybe_shared(buffer.slice(range)).unwrap();
         let request = axum::http::Request::get(Uri::from_maybe_shared(buffer.slice(..18)).unwrap())

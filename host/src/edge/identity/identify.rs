@@ -1,34 +1,28 @@
-//! Who a connection is, from what it says in its handshake.
+//! Works out which user's client connects, from its handshake.
 
 use std::{fmt, sync::Arc};
 
-use crate::edge::auth::{AuthError, Claims};
+use super::{capabilities::Capabilities, field::Field, handshake::Handshake};
+use crate::edge::auth::{AuthError, TokenClaims};
 
-mod capabilities;
-mod handshake;
-
-pub use capabilities::Capabilities;
-use handshake::Field;
-pub use handshake::Handshake;
-
-/// A user's client, proven by its token.
+/// Who a client is, proven by its token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The token's `sub`.
     pub user: Arc<str>,
-    /// What the client is for.
-    pub client: Client,
-    /// What it can do.
+    /// The type of the client.
+    pub client: ClientType,
+    /// What it supports.
     pub capabilities: Capabilities,
-    /// The last broadcast that it knows of, as it says.
+    /// The offset of the last broadcast that it has received.
     pub last_offset: Option<Box<str>>,
 }
 
-/// What a client is for. The ids are what it claims about itself, within its user; each is not empty and at most
-/// `ID_BYTES_MAX` bytes, and may hold any character.
+/// The type of a client. The client chooses the ids, within its user. Each has 1 to `ID_BYTES_MAX` bytes and may contain any
+/// character.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Client {
-    /// An app: everything of its user.
+pub enum ClientType {
+    /// An app, which sees everything of its user.
     User,
     /// One session.
     Session(Arc<str>),
@@ -36,7 +30,7 @@ pub enum Client {
     Machine(Arc<str>),
 }
 
-impl fmt::Display for Client {
+impl fmt::Display for ClientType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::User => f.write_str("user"),
@@ -46,9 +40,9 @@ impl fmt::Display for Client {
     }
 }
 
-/// Why a connection is refused. Its text is what the client is told, in the words that clients know.
+/// Why a connection is refused. Its text is the error that the client receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum HandshakeRefusal {
     /// No token, or an empty one.
     #[error("Missing authentication token")]
     MissingToken,
@@ -58,15 +52,15 @@ pub enum Refusal {
     /// A machine-scoped client without a usable machine id.
     #[error("Machine ID required for machine-scoped clients")]
     MissingMachine,
-    /// A token that proves nothing; the source says why, which is for the log and not for the client.
+    /// An invalid token. The source says why, for the log and not for the client.
     #[error("Invalid authentication token")]
     InvalidToken(#[source] AuthError),
-    /// The user has as many sockets as it may have: `listen.connections_per_user_max`.
+    /// The user has reached `listen.connections_per_user_max`.
     #[error("Too many connections")]
-    TooMany,
+    LimitReached,
 }
 
-impl Refusal {
+impl HandshakeRefusal {
     /// A short name, for a metric's label.
     pub fn label(&self) -> &'static str {
         match self {
@@ -74,36 +68,36 @@ impl Refusal {
             Self::MissingSession => "missing_session",
             Self::MissingMachine => "missing_machine",
             Self::InvalidToken(_) => "invalid_token",
-            Self::TooMany => "too_many",
+            Self::LimitReached => "too_many",
         }
     }
 }
 
-/// Works out who connects. A client type that is missing or unknown is user-scoped, as the field's server has it.
+/// Works out who connects. A missing or unknown client type means user-scoped, like at the original server.
 ///
 /// # Errors
-/// The first that applies in the order of the field's server: token missing, id missing, token wrong.
+/// The first that applies, in the order of the original server: token missing, id missing, token invalid.
 pub fn identify(
     handshake: Option<Handshake>,
-    verify: impl FnOnce(&str) -> Result<Claims, AuthError>,
-) -> Result<Identity, Refusal> {
+    verify: impl FnOnce(&str) -> Result<TokenClaims, AuthError>,
+) -> Result<Identity, HandshakeRefusal> {
     let handshake = handshake.unwrap_or_default();
     if handshake.token == Field::Absent {
-        return Err(Refusal::MissingToken);
+        return Err(HandshakeRefusal::MissingToken);
     }
     let client = match handshake.client_type {
         Field::Text(scope) if scope == "session-scoped" => {
-            Client::Session(handshake.session_id.into_id().ok_or(Refusal::MissingSession)?)
+            ClientType::Session(handshake.session_id.into_id().ok_or(HandshakeRefusal::MissingSession)?)
         }
         Field::Text(scope) if scope == "machine-scoped" => {
-            Client::Machine(handshake.machine_id.into_id().ok_or(Refusal::MissingMachine)?)
+            ClientType::Machine(handshake.machine_id.into_id().ok_or(HandshakeRefusal::MissingMachine)?)
         }
-        _ => Client::User,
+        _ => ClientType::User,
     };
     let Field::Text(token) = handshake.token else {
-        return Err(Refusal::InvalidToken(AuthError::Malformed));
+        return Err(HandshakeRefusal::InvalidToken(AuthError::Malformed));
     };
-    let claims = verify(&token).map_err(Refusal::InvalidToken)?;
+    let claims = verify(&token).map_err(HandshakeRefusal::InvalidToken)?;
     let last_offset = handshake.last_offset.into_offset();
     Ok(Identity { user: claims.sub, client, capabilities: handshake.capabilities, last_offset })
 }
@@ -116,38 +110,42 @@ mod tests {
     use super::*;
     use crate::config::ID_BYTES_MAX;
 
-    fn verify(token: &str) -> Result<Claims, AuthError> {
-        if token == "good" { Ok(Claims { sub: "ada".into(), ..Claims::default() }) } else { Err(AuthError::Signature) }
+    fn verify(token: &str) -> Result<TokenClaims, AuthError> {
+        if token == "good" {
+            Ok(TokenClaims { sub: "ada".into(), ..TokenClaims::default() })
+        } else {
+            Err(AuthError::Signature)
+        }
     }
 
-    fn of(auth: &Value) -> Result<Identity, Refusal> {
+    fn of(auth: &Value) -> Result<Identity, HandshakeRefusal> {
         identify(Some(serde_json::from_str(&auth.to_string()).unwrap()), verify)
     }
 
-    fn ada(client: Client) -> Result<Identity, Refusal> {
+    fn ada(client: ClientType) -> Result<Identity, HandshakeRefusal> {
         Ok(Identity { user: "ada".into(), client, capabilities: Capabilities::default(), last_offset: None })
     }
 
     #[test]
-    fn each_type_of_client_is_known() {
-        assert_eq!(of(&json!({"token": "good", "clientType": "user-scoped"})), ada(Client::User));
+    fn recognizes_each_client_type() {
+        assert_eq!(of(&json!({"token": "good", "clientType": "user-scoped"})), ada(ClientType::User));
         let session = json!({"token": "good", "clientType": "session-scoped", "sessionId": "s:1", "machineId": "m"});
-        assert_eq!(of(&session), ada(Client::Session("s:1".into())));
+        assert_eq!(of(&session), ada(ClientType::Session("s:1".into())));
         let machine = json!({"token": "good", "clientType": "machine-scoped", "sessionId": "s", "machineId": "m:1"});
-        assert_eq!(of(&machine), ada(Client::Machine("m:1".into())));
+        assert_eq!(of(&machine), ada(ClientType::Machine("m:1".into())));
     }
 
     #[test]
     fn a_missing_or_unknown_type_is_user_scoped() {
-        assert_eq!(of(&json!({"token": "good"})), ada(Client::User));
+        assert_eq!(of(&json!({"token": "good"})), ada(ClientType::User));
         for unknown in [json!("Session-Scoped"), json!(""), json!(null), json!(7), json!(["session-scoped"]), json!({})]
         {
-            assert_eq!(of(&json!({"token": "good", "clientType": unknown})), ada(Client::User), "{unknown}");
+            assert_eq!(of(&json!({"token": "good", "clientType": unknown})), ada(ClientType::User), "{unknown}");
         }
     }
 
     #[test]
-    fn the_refusals_are_the_fields_own_words() {
+    fn refusals_have_the_texts_that_clients_know() {
         let text = |auth: Value| of(&auth).unwrap_err().to_string();
         assert_eq!(text(json!({})), "Missing authentication token");
         let session = json!({"token": "good", "clientType": "session-scoped"});
@@ -160,21 +158,21 @@ mod tests {
     #[test]
     fn the_refusals_keep_their_order() {
         for scope in ["session-scoped", "machine-scoped"] {
-            assert_eq!(of(&json!({"clientType": scope})), Err(Refusal::MissingToken));
+            assert_eq!(of(&json!({"clientType": scope})), Err(HandshakeRefusal::MissingToken));
         }
-        assert_eq!(of(&json!({"token": "bad", "clientType": "session-scoped"})), Err(Refusal::MissingSession));
-        assert_eq!(of(&json!({"token": "bad", "clientType": "machine-scoped"})), Err(Refusal::MissingMachine));
+        assert_eq!(of(&json!({"token": "bad", "clientType": "session-scoped"})), Err(HandshakeRefusal::MissingSession));
+        assert_eq!(of(&json!({"token": "bad", "clientType": "machine-scoped"})), Err(HandshakeRefusal::MissingMachine));
         let with_id = json!({"token": "bad", "clientType": "machine-scoped", "machineId": "m"});
-        assert_eq!(of(&with_id), Err(Refusal::InvalidToken(AuthError::Signature)));
+        assert_eq!(of(&with_id), Err(HandshakeRefusal::InvalidToken(AuthError::Signature)));
     }
 
     #[test]
     fn a_token_of_a_wrong_type_is_missing_or_invalid_as_in_javascript() {
         for missing in [json!(null), json!(""), json!(false), json!(0), json!(0.0)] {
-            assert_eq!(of(&json!({"token": missing})), Err(Refusal::MissingToken), "{missing}");
+            assert_eq!(of(&json!({"token": missing})), Err(HandshakeRefusal::MissingToken), "{missing}");
         }
         for invalid in [json!(true), json!(7), json!(-1), json!(0.5), json!([]), json!(["good"]), json!({"a": [{}]})] {
-            let refusal = Err(Refusal::InvalidToken(AuthError::Malformed));
+            let refusal = Err(HandshakeRefusal::InvalidToken(AuthError::Malformed));
             assert_eq!(of(&json!({"token": invalid})), refusal, "{invalid}");
         }
     }
@@ -183,30 +181,30 @@ mod tests {
     fn an_id_is_a_text_within_its_bound() {
         let with_id = |id: Value| of(&json!({"token": "good", "clientType": "session-scoped", "sessionId": id}));
         let longest = "s".repeat(ID_BYTES_MAX);
-        assert_eq!(with_id(json!(longest)), ada(Client::Session(longest.as_str().into())));
+        assert_eq!(with_id(json!(longest)), ada(ClientType::Session(longest.as_str().into())));
         for wrong in [json!("s".repeat(ID_BYTES_MAX + 1)), json!(""), json!(7), json!(true), json!(["s"]), json!({})] {
-            assert_eq!(with_id(wrong.clone()), Err(Refusal::MissingSession), "{wrong}");
+            assert_eq!(with_id(wrong.clone()), Err(HandshakeRefusal::MissingSession), "{wrong}");
         }
     }
 
     #[test]
     fn a_payload_of_any_type_is_read_without_failing() {
         for payload in [json!(null), json!(true), json!(-7), json!(7), json!(0.5), json!("good"), json!([1, [2, {}]])] {
-            assert_eq!(of(&payload), Err(Refusal::MissingToken), "{payload}");
+            assert_eq!(of(&payload), Err(HandshakeRefusal::MissingToken), "{payload}");
         }
-        assert_eq!(identify(None, verify), Err(Refusal::MissingToken));
+        assert_eq!(identify(None, verify), Err(HandshakeRefusal::MissingToken));
         let extra = json!({"more": {"and": ["more", null]}, "token": "good", "again": 1});
-        assert_eq!(of(&extra), ada(Client::User));
+        assert_eq!(of(&extra), ada(ClientType::User));
     }
 
     #[test]
     fn a_field_given_twice_is_the_last_as_in_javascript() {
         let handshake = serde_json::from_str(r#"{"token":"bad","token":"good"}"#).unwrap();
-        assert_eq!(identify(Some(handshake), verify), ada(Client::User));
+        assert_eq!(identify(Some(handshake), verify), ada(ClientType::User));
     }
 
     #[test]
-    fn what_a_client_can_do_and_what_it_knows_is_what_it_says() {
+    fn reads_capabilities_and_the_last_offset() {
         let of = |auth: Value| of(&auth).unwrap();
         let able = of(json!({"token": "good", "capabilities": ["offsets", 1], "lastOffset": "17-0"}));
         assert_eq!(able.capabilities, Capabilities { offsets: true, ..Capabilities::default() });
@@ -222,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_is_not_shown() {
+    fn debug_does_not_show_the_token() {
         let handshake: Handshake = serde_json::from_value(json!({"token": "sesame"})).unwrap();
         assert!(!format!("{handshake:?}").contains("sesame"));
     }

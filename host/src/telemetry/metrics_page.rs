@@ -1,19 +1,20 @@
-//! What the recorder does not write of `/metrics`: histograms that are kept by [`Buckets`], and what is only known when it is
-//! looked at. A series that is written here ends with what it says, as those of a recorder never do.
+//! Writes the metrics that the recorder does not know: histograms of [`FixedHistogram`], and values that are read at each scrape.
+//!
+//! In contrast to a series of the recorder, a series here can end: its owner no longer writes it.
 
 use std::fmt::Write;
 
-use super::{buckets::Buckets, catalog};
+use super::{catalog, fixed_histogram::FixedHistogram};
 
-/// The text, as it grows.
+/// The text of these metrics.
 #[derive(Debug, Default)]
-pub struct Page(String);
+pub struct MetricsPage(String);
 
 /// Names and values.
 pub(crate) type Labels<'a> = &'a [(&'a str, &'a str)];
 
-impl Page {
-    /// Begins a metric of the catalogue; its samples follow.
+impl MetricsPage {
+    /// Begins a metric of the catalog. Its samples must follow.
     pub(crate) fn begin(&mut self, name: &str) {
         if let Some(metric) = catalog::find(name) {
             // Writing to a text cannot fail.
@@ -21,7 +22,7 @@ impl Page {
         }
     }
 
-    /// A metric that has no labels.
+    /// Writes a metric without labels.
     pub(crate) fn single(&mut self, name: &str, value: f64) {
         self.begin(name);
         self.sample(name, &[], value);
@@ -36,15 +37,15 @@ impl Page {
         };
     }
 
-    /// One histogram; its values are `unit` each, such as 1e-9 for nanoseconds that are told as seconds.
-    pub(crate) fn histogram(&mut self, name: &str, labels: Labels<'_>, buckets: &Buckets, unit: f64) {
-        let (bounded, all) = buckets.read();
+    /// Writes a histogram. `unit` converts its values, such as 1e-9 for nanoseconds as seconds.
+    pub(crate) fn histogram(&mut self, name: &str, labels: Labels<'_>, histogram: &FixedHistogram, unit: f64) {
+        let (bounded, all) = histogram.read();
         for (bound, count) in bounded {
-            // A quotient of whole numbers is written as it is meant, 0.05 and not 0.050000000000000003.
+            // A division gives 0.05, where a multiplication gives 0.050000000000000003.
             self.bucket(name, labels, &format!("{}", bound as f64 / (1.0 / unit).round()), count);
         }
         self.bucket(name, labels, "+Inf", all);
-        for (suffix, value) in [("sum", buckets.sum() as f64 * unit), ("count", all as f64)] {
+        for (suffix, value) in [("sum", histogram.sum() as f64 * unit), ("count", all as f64)] {
             let _ = write!(self.0, "{name}_{suffix}");
             self.labels(labels, None);
             let _ = writeln!(self.0, " {value}");
@@ -86,11 +87,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_histogram_is_written_with_its_bounds() {
-        let buckets = Buckets::new(&[1_000, 50_000_000]);
-        [500, 2_000, 60_000_000].into_iter().for_each(|nanos| buckets.note(nanos));
-        let mut page = Page::default();
-        page.histogram("rpc_call_duration_seconds", &[("method", "a\"b\\c\n")], &buckets, 1e-9);
+    fn writes_a_histogram_with_its_bounds() {
+        let histogram = FixedHistogram::new(&[1_000, 50_000_000]);
+        [500, 2_000, 60_000_000].into_iter().for_each(|nanos| histogram.record(nanos));
+        let mut page = MetricsPage::default();
+        page.histogram("rpc_call_duration_seconds", &[("method", "a\"b\\c\n")], &histogram, 1e-9);
         let want = [
             r#"rpc_call_duration_seconds_bucket{method="a\"b\\c\n",le="0.000001"} 1"#,
             r#"rpc_call_duration_seconds_bucket{method="a\"b\\c\n",le="0.05"} 2"#,
@@ -102,8 +103,8 @@ mod tests {
     }
 
     #[test]
-    fn a_metric_is_explained_before_its_samples() {
-        let mut page = Page::default();
+    fn writes_help_and_type_before_samples() {
+        let mut page = MetricsPage::default();
         page.single("process_max_fds", f64::INFINITY);
         let text = page.into_text();
         assert!(
