@@ -9,6 +9,7 @@ mod news;
 mod note;
 #[cfg(test)]
 pub(crate) mod redis_server;
+pub(crate) mod scripts;
 mod sessions;
 
 use std::{

@@ -17,7 +17,7 @@ use crate::{
         slow_clients::{close, silence},
         socketio::SocketRef,
     },
-    policies::slots::{DeviceInArm, Settled, Source},
+    policies::slots::{DecisionSource, DeviceInArm, SettleDecision},
 };
 
 impl Devices {
@@ -42,7 +42,7 @@ impl Devices {
                 let silent_ms = if incumbent.local { self.silence_of_holder(&device) } else { u32::MAX };
                 incumbent.idle_ms = incumbent.idle_ms.min(silent_ms);
                 let whom = DeviceInArm { device: &device, trial: trial.as_deref(), pinned: pinned.as_deref() };
-                let Settled { verdict, exposure, source } =
+                let SettleDecision { verdict, exposure, source } =
                     self.policies.settle_device(&whom, window_ms, &incumbent, &newcomer, &history);
                 let told = |state: &mut DeviceState, at| {
                     state.asked.note(op, source);
@@ -196,7 +196,7 @@ pub(super) fn shown(holder: &Holder) -> serde_json::Value {
 }
 
 /// One line in the log and one count for each decision.
-fn note(event: &SessionEvent, source: Option<Source>) {
+fn note(event: &SessionEvent, source: Option<DecisionSource>) {
     let outcome = format!("{:?}", event.outcome).to_lowercase();
     let reason = match event.reason {
         pointwork_core::device::Reason::Auth(_) => "auth".to_owned(),

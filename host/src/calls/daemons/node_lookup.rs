@@ -7,8 +7,8 @@
 use std::{sync::Arc, time::Duration};
 
 use pointwork_core::{
-    AskId, CallId, RpcRoom, SocketId,
-    decision::{Absence, Call, Departure, Traits},
+    RpcRoom, SocketId,
+    decision::{Departure, Traits},
     room,
 };
 use socketioxide_redis_streams::wire::Options;

@@ -1,5 +1,5 @@
-//! Documents and reports as JSON. Replicas of different versions read each other's: a name is never used for anything else, and a
-//! member that is not known is not read.
+//! Writes documents and reports as JSON and reads them. Replicas of different versions read each other's JSON, so a name never
+//! changes its meaning, and unknown members are ignored.
 //!
 //! ```json
 //! {"version":7,"current":"<digest>","since_ms":1800000000000,"history":["<digest>",null],
@@ -13,15 +13,15 @@
 use pointwork_core::rollout::{Document, Failed, Pending, Quarantined, Report, ReportError};
 use serde::{Deserialize, Serialize};
 
-/// A message of an error, at most; it goes to every replica once a second.
+/// The longest message of an error. Every replica reads it once a second.
 const MESSAGE_BYTES_MAX: usize = 1_024;
 
 pub(super) fn write_document(document: &Document) -> String {
-    // Only a map whose keys are no texts cannot be written, and there is none in it.
+    // JSON cannot express maps whose keys are not texts, and a document has none.
     serde_json::to_string(&DocumentJson::from(document)).unwrap_or_default()
 }
 
-/// Reads a document; the empty text is that there is none.
+/// Reads a document; an empty text means that there is none.
 pub(super) fn read_document(text: &[u8]) -> Result<Document, serde_json::Error> {
     if text.is_empty() {
         return Ok(Document::default());
@@ -33,19 +33,19 @@ pub(super) fn write_report(report: &Report) -> String {
     serde_json::to_string(&ReportJson::from(report)).unwrap_or_default()
 }
 
-/// Reads a report, and when it was written by the store's clock.
+/// Reads a report, and the time by the store's clock when it was written.
 pub(super) fn read_report(text: &str) -> Option<(u64, Report)> {
     let (at_ms, json) = text.split_once('\n')?;
     Some((at_ms.parse().ok()?, serde_json::from_str::<ReportJson>(json).ok()?.into()))
 }
 
-/// The beginning of a text, at most so many bytes.
+/// The beginning of a text, at most [`MESSAGE_BYTES_MAX`] bytes.
 pub(super) fn bounded(text: &str) -> String {
     let end = (0..=MESSAGE_BYTES_MAX.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     text[..end].to_owned()
 }
 
-/// Also what the admin API shows.
+/// A document as JSON, also in the admin API.
 #[derive(Serialize, Deserialize)]
 pub(super) struct DocumentJson {
     version: u64,
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_cut_between_characters() {
+    fn cuts_a_message_between_characters() {
         let long = "ü".repeat(MESSAGE_BYTES_MAX);
         assert_eq!(bounded(&long).len(), MESSAGE_BYTES_MAX);
         assert_eq!(bounded("a"), "a");
