@@ -53,6 +53,9 @@ impl From<UnexpectedReply> for RolloutStoreError {
     }
 }
 
+/// The result of reading or writing Redis.
+pub(super) type RolloutStoreResult<T> = Result<T, RolloutStoreError>;
+
 /// A slot's document, and its text as it is stored.
 #[derive(Debug, Clone, Default)]
 pub(super) struct StoredDocument {
@@ -65,7 +68,7 @@ pub(super) type Reports = BTreeMap<Uid, (u64, Report)>;
 
 /// What Redis holds of one slot.
 pub(super) struct StoredSlot {
-    pub(super) stored: Result<StoredDocument, RolloutStoreError>,
+    pub(super) stored: RolloutStoreResult<StoredDocument>,
     /// Whether the module is stored that this replica serves.
     pub(super) is_serving_stored: bool,
     pub(super) reports: Reports,
@@ -86,7 +89,7 @@ impl RolloutStore {
         &self,
         uid: &str,
         reports: &[(SlotName, Report)],
-    ) -> Result<(u64, Vec<StoredSlot>), RolloutStoreError> {
+    ) -> RolloutStoreResult<(u64, Vec<StoredSlot>)> {
         let mut args: Vec<Bytes> = vec![text(uid), number(SILENT_MS), number(REPORTS_LIFE_MS)];
         for (slot, report) in reports {
             let serving = report.serving.as_deref().unwrap_or_default();
@@ -99,11 +102,7 @@ impl RolloutStore {
     }
 
     /// Reads the store's clock, a slot's document, and whether a module is stored.
-    pub(super) async fn read(
-        &self,
-        slot: SlotName,
-        digest: &str,
-    ) -> Result<(u64, StoredDocument, bool), RolloutStoreError> {
+    pub(super) async fn read(&self, slot: SlotName, digest: &str) -> RolloutStoreResult<(u64, StoredDocument, bool)> {
         let args = vec![text(slot.as_str()), text(digest)];
         let (now_ms, document, is_stored): (_, _, ScriptReply) = self.run(READ, args).await?;
         Ok((now_ms, stored_document(document)?, is_stored == ScriptReply::Number(1)))
@@ -117,7 +116,7 @@ impl RolloutStore {
         former: &StoredDocument,
         next: &Document,
         pushed: Option<(&Digest, &PolicyModule, u64)>,
-    ) -> Result<bool, RolloutStoreError> {
+    ) -> RolloutStoreResult<bool> {
         let kept = next.modules();
         let former_modules = former.document.modules();
         let dropped: Vec<_> = former_modules.difference(&kept).collect();
@@ -139,29 +138,29 @@ impl RolloutStore {
         digest: &str,
         module: &PolicyModule,
         now_ms: u64,
-    ) -> Result<(), RolloutStoreError> {
+    ) -> RolloutStoreResult<()> {
         let (wasm, config) = (module.wasm.clone(), text(&module.config));
         let args = vec![text(slot.as_str()), text(digest), wasm, config, number(now_ms), number(MODULE_LIFE_MS)];
         self.run(PUT, args).await
     }
 
     /// Reads a module; `None` when it is not stored.
-    pub(super) async fn module(&self, slot: SlotName, digest: &str) -> Result<Option<PolicyModule>, RolloutStoreError> {
+    pub(super) async fn module(&self, slot: SlotName, digest: &str) -> RolloutStoreResult<Option<PolicyModule>> {
         self.run(MODULE, vec![text(slot.as_str()), text(digest)]).await
     }
 
     /// Deletes a replica's reports.
-    pub(super) async fn leave(&self, uid: &str) -> Result<(), RolloutStoreError> {
+    pub(super) async fn leave(&self, uid: &str) -> RolloutStoreResult<()> {
         let slots = SlotName::ALL.iter().map(|slot| text(slot.as_str()));
         self.run(LEAVE, std::iter::once(text(uid)).chain(slots).collect()).await
     }
 
-    async fn run<T: FromReply>(&self, script: &'static str, args: Vec<Bytes>) -> Result<T, RolloutStoreError> {
+    async fn run<T: FromReply>(&self, script: &'static str, args: Vec<Bytes>) -> RolloutStoreResult<T> {
         run_script(&self.redis, script, self.key_prefix.clone(), args).await
     }
 }
 
-fn stored_slot(reply: ScriptReply) -> Result<StoredSlot, RolloutStoreError> {
+fn stored_slot(reply: ScriptReply) -> RolloutStoreResult<StoredSlot> {
     let (document, is_stored, replies): (_, ScriptReply, Pairs<ScriptReply, ScriptReply>) =
         FromReply::from_reply(reply)?;
     // A report of a later version is skipped.
@@ -177,7 +176,7 @@ fn stored_slot(reply: ScriptReply) -> Result<StoredSlot, RolloutStoreError> {
     })
 }
 
-fn stored_document(reply: ScriptReply) -> Result<StoredDocument, RolloutStoreError> {
+fn stored_document(reply: ScriptReply) -> RolloutStoreResult<StoredDocument> {
     let text = Bytes::from_reply(reply)?;
     let document = codec::read_document(&text).map_err(|error| RolloutStoreError::Unreadable(error.to_string()))?;
     Ok(StoredDocument { text, document })

@@ -155,7 +155,9 @@ impl Policies {
         if decision.digest.is_some() {
             self.costs[S::NAME as usize].note_span(decision.cost);
         }
-        self.recorder.note::<S>(question, &decision, name.map(|arm| arm.name.as_str().into()));
+        if let Some(records) = self.records.get() {
+            records.note::<S>(question, &decision, name.map(|arm| arm.name.as_str().into()));
+        }
         let source = DecisionSource { decision: decision.id, generation: decision.digest };
         SlotDecision { verdict: decision.verdict, is_failed, source }
     }

@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use pointwork_policy::{
-    ArmError, Digest, Grace, LoadError, LoadReport, Prepared, Presence, Settle, Slot, SlotName, Target, contract::Info,
-};
+use pointwork_policy::{ArmError, Digest, LoadError, LoadReport, Prepared, SlotName, contract::Info};
 
 use super::{
     change::{note_refused, note_switched},
+    shadow::ExperimentSlot,
     state::{Policies, with_policy},
 };
 
 /// A policy that can serve its slot at once.
 pub struct PreparedPolicy {
-    prepared: AnyPrepared,
+    prepared: Box<dyn AnyPrepared>,
     slot: SlotName,
     digest: Digest,
     info: Info,
@@ -21,47 +20,26 @@ pub struct PreparedPolicy {
     source: Option<(Vec<u8>, String)>,
 }
 
-enum AnyPrepared {
-    Target(Prepared<Target>),
-    Grace(Prepared<Grace>),
-    Presence(Prepared<Presence>),
-    Settle(Prepared<Settle>),
+/// A prepared policy of any slot.
+trait AnyPrepared: Send {
+    fn switch(self: Box<Self>, policies: &Policies) -> Result<LoadReport, LoadError>;
+    fn set_arm(self: Box<Self>, policies: &Policies, arm: Arc<str>) -> Result<(), ArmError>;
 }
 
-/// Evaluates an expression with the policy of a slot and what is prepared for it.
-macro_rules! with_prepared {
-    ($policies:expr, $prepared:expr, |$policy:ident, $value:ident| $body:expr) => {
-        match $prepared {
-            AnyPrepared::Target($value) => {
-                let $policy = &$policies.target;
-                $body
-            }
-            AnyPrepared::Grace($value) => {
-                let $policy = &$policies.grace;
-                $body
-            }
-            AnyPrepared::Presence($value) => {
-                let $policy = &$policies.presence;
-                $body
-            }
-            AnyPrepared::Settle($value) => {
-                let $policy = &$policies.settle;
-                $body
-            }
-        }
-    };
+impl<S: ExperimentSlot> AnyPrepared for Prepared<S> {
+    fn switch(self: Box<Self>, policies: &Policies) -> Result<LoadReport, LoadError> {
+        let (policy, digest) = (S::policy(policies), self.digest());
+        let switched = policy.switch(*self);
+        policy.note_load(digest, switched.as_ref().err());
+        switched
+    }
+
+    fn set_arm(self: Box<Self>, policies: &Policies, arm: Arc<str>) -> Result<(), ArmError> {
+        S::policy(policies).set_arm(arm, *self)
+    }
 }
 
 impl PreparedPolicy {
-    fn new<S: Slot>(
-        prepared: Prepared<S>,
-        wrap: fn(Prepared<S>) -> AnyPrepared,
-        source: Option<(Vec<u8>, String)>,
-    ) -> Self {
-        let (digest, info) = (prepared.digest(), prepared.info().clone());
-        Self { prepared: wrap(prepared), slot: S::NAME, digest, info, source }
-    }
-
     /// The slot that it is for.
     pub fn slot(&self) -> SlotName {
         self.slot
@@ -85,13 +63,10 @@ impl Policies {
     /// The same as those of a load. They are neither logged nor counted.
     pub fn prepare(&self, slot: SlotName, module: &[u8], config: &str) -> Result<PreparedPolicy, LoadError> {
         let source = self.state_dirs.is_some().then(|| (module.to_vec(), config.to_owned()));
-        Ok(match slot {
-            SlotName::Target => PreparedPolicy::new(self.target.prepare(module, config)?, AnyPrepared::Target, source),
-            SlotName::Grace => PreparedPolicy::new(self.grace.prepare(module, config)?, AnyPrepared::Grace, source),
-            SlotName::Presence => {
-                PreparedPolicy::new(self.presence.prepare(module, config)?, AnyPrepared::Presence, source)
-            }
-            SlotName::Settle => PreparedPolicy::new(self.settle.prepare(module, config)?, AnyPrepared::Settle, source),
+        with_policy!(self, slot, |policy| {
+            let prepared = policy.prepare(module, config)?;
+            let (digest, info) = (prepared.digest(), prepared.info().clone());
+            Ok(PreparedPolicy { prepared: Box::new(prepared), slot, digest, info, source })
         })
     }
 
@@ -101,11 +76,7 @@ impl Policies {
     /// When its digest was quarantined since it was prepared.
     pub fn switch(&self, policy: PreparedPolicy) -> Result<LoadReport, LoadError> {
         let PreparedPolicy { prepared, slot, digest, source, .. } = policy;
-        let switched = with_prepared!(self, prepared, |policy, prepared| {
-            let switched = policy.switch(prepared);
-            policy.note_load(digest, switched.as_ref().err());
-            switched
-        });
+        let switched = prepared.switch(self);
         match &switched {
             Ok(report) => {
                 note_switched(slot, report);
@@ -123,7 +94,7 @@ impl Policies {
     /// # Errors
     /// When the slot has too many arms.
     pub fn set_arm(&self, arm: Arc<str>, policy: PreparedPolicy) -> Result<(), ArmError> {
-        with_prepared!(self, policy.prepared, |policy, prepared| policy.set_arm(arm, prepared))
+        policy.prepared.set_arm(self, arm)
     }
 
     /// Removes an arm. Returns whether it was there.

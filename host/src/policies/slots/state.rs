@@ -1,6 +1,6 @@
 //! Holds the policy of each slot, and reports which policies serve.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pointwork_policy::{
     Breaker, Engine, Grace, Policy, Presence, Settle, Slot, SlotLimits, SlotName, SlotStatus, Target, Trip, TripHook,
@@ -12,7 +12,7 @@ use crate::{
     config::{PolicyConfig, PolicySource, RpcConfig, SlotConfig},
     policies::{
         assignments::{Assignments, EndedCall},
-        records::{Recorder, Records},
+        records::Records,
     },
     telemetry::{Buckets, DECISION_NS},
 };
@@ -50,7 +50,7 @@ pub struct Policies {
     pub(super) presence: Arc<Policy<Presence>>,
     pub(super) settle: Arc<Policy<Settle>>,
     pub(super) trips: broadcast::Sender<Trip>,
-    pub(super) recorder: Recorder,
+    pub(super) records: OnceLock<Arc<Records>>,
     /// In the order of [`SlotName::ALL`]; `None` without `policy.state_dir`.
     pub(super) state_dirs: Option<[SlotStateDir; 4]>,
     pub(super) assignments: Assignments,
@@ -80,7 +80,7 @@ impl Policies {
             presence: policy(&engine, settings, &settings.presence, &hook),
             settle: policy(&engine, settings, &settings.settle, &hook),
             trips,
-            recorder: Recorder::default(),
+            records: OnceLock::new(),
             state_dirs: open_state_dirs(settings)?,
             assignments: Assignments::default(),
             costs: SlotName::ALL.map(|_| Buckets::new(&DECISION_NS)),
@@ -93,7 +93,7 @@ impl Policies {
 
     /// Records every decision from now on. A second call does nothing.
     pub fn record_to(&self, records: Arc<Records>) {
-        self.recorder.set(records);
+        let _ = self.records.set(records);
     }
 
     /// The experiment that runs in each slot.

@@ -2,10 +2,10 @@
 
 use pointwork_core::experiment::Experiments as ExperimentList;
 
-use super::error::ExperimentStoreError;
+use super::error::{ExperimentStoreError, ExperimentStoreResult};
 
 /// Reads all experiments and checks them.
-pub(super) fn read_list(json: &[u8]) -> Result<ExperimentList, ExperimentStoreError> {
+pub(super) fn read_list(json: &[u8]) -> ExperimentStoreResult<ExperimentList> {
     let unreadable = |error: String| ExperimentStoreError::Unreadable(error);
     let list: ExperimentList = serde_json::from_slice(json).map_err(|error| unreadable(error.to_string()))?;
     list.check().map_err(|error| unreadable(error.to_string()))?;

@@ -26,3 +26,6 @@ impl From<UnexpectedReply> for ExperimentStoreError {
         Self::Unreadable("another kind of value".to_owned())
     }
 }
+
+/// The result of an operation of the store.
+pub(super) type ExperimentStoreResult<T> = Result<T, ExperimentStoreError>;

@@ -11,7 +11,7 @@ use pointwork_core::experiment::{Experiment, Experiments as ExperimentList};
 
 use super::{
     codec::{read_list, write_list},
-    error::ExperimentStoreError,
+    error::{ExperimentStoreError, ExperimentStoreResult},
     local_modules::{LocalModules, write_file},
     module_digests::ModuleDigests,
     units::{CELLS_MAX, ExposedUnits, UNITS_MAX, UnitRow, UserGuard, UserSums},
@@ -55,14 +55,14 @@ impl LocalStore {
         Self { dir, content: Mutex::new(LocalContent { experiments: None, modules, units: BTreeMap::new() }) }
     }
 
-    pub(super) fn read(&self) -> Result<ExperimentList, ExperimentStoreError> {
+    pub(super) fn read(&self) -> ExperimentStoreResult<ExperimentList> {
         self.read_in(&mut self.content.lock().experiments).cloned()
     }
 
     fn read_in<'a>(
         &self,
         experiments: &'a mut Option<ExperimentList>,
-    ) -> Result<&'a mut ExperimentList, ExperimentStoreError> {
+    ) -> ExperimentStoreResult<&'a mut ExperimentList> {
         let list = match (experiments.take(), &self.dir) {
             (Some(list), _) => list,
             (None, None) => ExperimentList::default(),
@@ -75,7 +75,7 @@ impl LocalStore {
         Ok(experiments.insert(list))
     }
 
-    pub(super) fn swap(&self, expected: u64, next: &ExperimentList) -> Result<bool, ExperimentStoreError> {
+    pub(super) fn swap(&self, expected: u64, next: &ExperimentList) -> ExperimentStoreResult<bool> {
         let mut content = self.content.lock();
         let LocalContent { experiments, modules, units } = &mut *content;
         let current = self.read_in(experiments)?;
@@ -97,7 +97,7 @@ impl LocalStore {
         Ok(true)
     }
 
-    pub(super) fn put_module(&self, digest: &str, module: PolicyModule) -> Result<(), ExperimentStoreError> {
+    pub(super) fn put_module(&self, digest: &str, module: PolicyModule) -> ExperimentStoreResult<()> {
         let mut content = self.content.lock();
         let LocalContent { experiments, modules, .. } = &mut *content;
         // Read first: which modules are needed must be known before any is removed.
@@ -107,11 +107,11 @@ impl LocalStore {
         Ok(())
     }
 
-    pub(super) fn module(&self, digest: &str) -> Result<Option<PolicyModule>, ExperimentStoreError> {
+    pub(super) fn module(&self, digest: &str) -> ExperimentStoreResult<Option<PolicyModule>> {
         self.content.lock().modules.get(digest)
     }
 
-    pub(super) fn expose(&self, id: &str, exposed: &BTreeSet<String>) -> Result<u64, ExperimentStoreError> {
+    pub(super) fn expose(&self, id: &str, exposed: &BTreeSet<String>) -> ExperimentStoreResult<u64> {
         self.with(id, |units| {
             let mut refused = 0;
             for unit in exposed {
@@ -125,14 +125,14 @@ impl LocalStore {
         })
     }
 
-    pub(super) fn exposed(&self, id: &str, since_ms: u64) -> Result<ExposedUnits, ExperimentStoreError> {
+    pub(super) fn exposed(&self, id: &str, since_ms: u64) -> ExperimentStoreResult<ExposedUnits> {
         self.with(id, |units| {
             let since = units.exposed.iter().filter(|(_, at_ms)| **at_ms >= since_ms);
             ExposedUnits { now_ms: unix_ms(), units: since.map(|(unit, _)| unit.clone()).collect() }
         })
     }
 
-    pub(super) fn finish(&self, id: &str, rows: &[(String, UnitRow)]) -> Result<(), ExperimentStoreError> {
+    pub(super) fn finish(&self, id: &str, rows: &[(String, UnitRow)]) -> ExperimentStoreResult<()> {
         self.with(id, |units| {
             for (unit, row) in rows {
                 units.finished.entry(unit.clone()).or_insert_with(|| row.clone());
@@ -140,11 +140,11 @@ impl LocalStore {
         })
     }
 
-    pub(super) fn finished(&self, id: &str) -> Result<BTreeMap<String, UnitRow>, ExperimentStoreError> {
+    pub(super) fn finished(&self, id: &str) -> ExperimentStoreResult<BTreeMap<String, UnitRow>> {
         self.with(id, |units| units.finished.clone())
     }
 
-    pub(super) fn add_users(&self, id: &str, users: &BTreeMap<String, UserDelta>) -> Result<u64, ExperimentStoreError> {
+    pub(super) fn add_users(&self, id: &str, users: &BTreeMap<String, UserDelta>) -> ExperimentStoreResult<u64> {
         self.with(id, |units| {
             let mut refused = 0;
             for (user, delta) in users {
@@ -171,11 +171,11 @@ impl LocalStore {
         })
     }
 
-    pub(super) fn users(&self, id: &str, users: &[String]) -> Result<Vec<Option<UserSums>>, ExperimentStoreError> {
+    pub(super) fn users(&self, id: &str, users: &[String]) -> ExperimentStoreResult<Vec<Option<UserSums>>> {
         self.with(id, |units| users.iter().map(|user| units.users.get(user).cloned()).collect())
     }
 
-    pub(super) fn add_cells(&self, id: &str, cells: &[(DisagreementCell, u64)]) -> Result<(), ExperimentStoreError> {
+    pub(super) fn add_cells(&self, id: &str, cells: &[(DisagreementCell, u64)]) -> ExperimentStoreResult<()> {
         self.with(id, |units| {
             for (cell, count) in cells {
                 if units.cells.len() < CELLS_MAX || units.cells.contains_key(cell) {
@@ -185,11 +185,11 @@ impl LocalStore {
         })
     }
 
-    pub(super) fn cells(&self, id: &str) -> Result<BTreeMap<DisagreementCell, u64>, ExperimentStoreError> {
+    pub(super) fn cells(&self, id: &str) -> ExperimentStoreResult<BTreeMap<DisagreementCell, u64>> {
         self.with(id, |units| units.cells.clone())
     }
 
-    fn with<T>(&self, id: &str, step: impl FnOnce(&mut LocalUnits) -> T) -> Result<T, ExperimentStoreError> {
+    fn with<T>(&self, id: &str, step: impl FnOnce(&mut LocalUnits) -> T) -> ExperimentStoreResult<T> {
         Ok(step(self.content.lock().units.entry(id.to_owned()).or_default()))
     }
 }

@@ -10,7 +10,7 @@ use std::{
 use pointwork_core::experiment::Experiments as ExperimentList;
 
 use super::{
-    error::ExperimentStoreError,
+    error::{ExperimentStoreError, ExperimentStoreResult},
     module_digests::{ModuleDigests, UNNEEDED_MAX},
 };
 use crate::policies::{PolicyModule, files::replace};
@@ -30,7 +30,7 @@ impl LocalModules {
         Self { dir, in_memory: BTreeMap::new(), stored: 0 }
     }
 
-    pub(super) fn put(&mut self, digest: &str, module: PolicyModule) -> Result<(), ExperimentStoreError> {
+    pub(super) fn put(&mut self, digest: &str, module: PolicyModule) -> ExperimentStoreResult<()> {
         let Some(dir) = &self.dir else {
             self.stored += 1;
             self.in_memory.insert(digest.to_owned(), (self.stored, module));
@@ -41,7 +41,7 @@ impl LocalModules {
         write_file(&config, module.config.as_bytes())
     }
 
-    pub(super) fn get(&self, digest: &str) -> Result<Option<PolicyModule>, ExperimentStoreError> {
+    pub(super) fn get(&self, digest: &str) -> ExperimentStoreResult<Option<PolicyModule>> {
         let Some(dir) = &self.dir else { return Ok(self.in_memory.get(digest).map(|(_, module)| module.clone())) };
         let [wasm, config] = paths(dir, digest);
         match (fs::read(wasm), fs::read_to_string(config)) {
@@ -72,7 +72,7 @@ impl LocalModules {
 }
 
 /// Replaces a file, and makes its folder if there is none.
-pub(super) fn write_file(path: &Path, content: &[u8]) -> Result<(), ExperimentStoreError> {
+pub(super) fn write_file(path: &Path, content: &[u8]) -> ExperimentStoreResult<()> {
     let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
     let written = folder.and_then(|()| replace(path, content));
     written.map_err(|error| ExperimentStoreError::File(format!("{}: {error}", path.display())))

@@ -11,7 +11,7 @@ use socketioxide_redis_streams::transport::redis::{Redis, ScriptReply};
 
 use super::{
     codec::{read_list, write_list},
-    error::ExperimentStoreError,
+    error::{ExperimentStoreError, ExperimentStoreResult},
     module_digests::{ModuleDigests, UNNEEDED_MAX},
     units::{CELLS_MAX, ExposedUnits, UNITS_MAX, UnitRow, UserGuard, UserSums},
 };
@@ -59,12 +59,12 @@ impl RedisStore {
         Self { redis, prefix: prefix.to_owned() }
     }
 
-    pub(super) async fn read(&self) -> Result<ExperimentList, ExperimentStoreError> {
+    pub(super) async fn read(&self) -> ExperimentStoreResult<ExperimentList> {
         let json: Option<Bytes> = self.run_all(READ, Vec::new()).await?;
         json.map_or_else(|| Ok(ExperimentList::default()), |json| read_list(&json))
     }
 
-    pub(super) async fn swap(&self, expected: u64, next: &ExperimentList) -> Result<bool, ExperimentStoreError> {
+    pub(super) async fn swap(&self, expected: u64, next: &ExperimentList) -> ExperimentStoreResult<bool> {
         let ModuleDigests { needed, promoted, others } = ModuleDigests::of(next);
         let mut args = vec![number(expected), number(next.version), write_list(next).into(), number(MODULE_LIFE_MS)];
         args.extend([UNNEEDED_MAX, needed.len(), promoted.len()].map(|count| number(count as u64)));
@@ -77,26 +77,26 @@ impl RedisStore {
         }
     }
 
-    pub(super) async fn put_module(&self, digest: &str, module: PolicyModule) -> Result<(), ExperimentStoreError> {
+    pub(super) async fn put_module(&self, digest: &str, module: PolicyModule) -> ExperimentStoreResult<()> {
         let (life_ms, unneeded_max) = (number(MODULE_LIFE_MS), number(UNNEEDED_MAX as u64));
         self.run_all(PUT, vec![text(digest), module.wasm, module.config.into(), life_ms, unneeded_max]).await
     }
 
-    pub(super) async fn module(&self, digest: &str) -> Result<Option<PolicyModule>, ExperimentStoreError> {
+    pub(super) async fn module(&self, digest: &str) -> ExperimentStoreResult<Option<PolicyModule>> {
         self.run_all(MODULE, vec![text(digest)]).await
     }
 
-    pub(super) async fn lease(&self, uid: &str) -> Result<bool, ExperimentStoreError> {
+    pub(super) async fn lease(&self, uid: &str) -> ExperimentStoreResult<bool> {
         Ok(self.run_all::<ScriptReply>(LEASE, vec![text(uid), number(LEASE_MS)]).await? == ScriptReply::Number(1))
     }
 
-    pub(super) async fn expose(&self, id: &str, units: &BTreeSet<String>) -> Result<u64, ExperimentStoreError> {
+    pub(super) async fn expose(&self, id: &str, units: &BTreeSet<String>) -> ExperimentStoreResult<u64> {
         let head = [number(UNITS_MAX as u64), number(UNITS_LIFE_MS)];
         let units: Vec<&String> = units.iter().collect();
         self.run_pages(id, EXPOSE, &head, &units, |args, unit| args.push(text(unit))).await
     }
 
-    pub(super) async fn exposed(&self, id: &str, since_ms: u64) -> Result<ExposedUnits, ExperimentStoreError> {
+    pub(super) async fn exposed(&self, id: &str, since_ms: u64) -> ExperimentStoreResult<ExposedUnits> {
         let mut exposed = ExposedUnits::default();
         for at in (0..UNITS_MAX).step_by(PAGE) {
             let args = vec![number(since_ms), number(at as u64), number(PAGE as u64)];
@@ -114,7 +114,7 @@ impl RedisStore {
         Ok(exposed)
     }
 
-    pub(super) async fn finish(&self, id: &str, rows: &[(String, UnitRow)]) -> Result<(), ExperimentStoreError> {
+    pub(super) async fn finish(&self, id: &str, rows: &[(String, UnitRow)]) -> ExperimentStoreResult<()> {
         let head = [number(UNITS_LIFE_MS)];
         let written = self.run_pages(id, FINISH, &head, rows, |args, (unit, row)| {
             // JSON can express every row.
@@ -123,7 +123,7 @@ impl RedisStore {
         written.await.map(drop)
     }
 
-    pub(super) async fn finished(&self, id: &str) -> Result<BTreeMap<String, UnitRow>, ExperimentStoreError> {
+    pub(super) async fn finished(&self, id: &str) -> ExperimentStoreResult<BTreeMap<String, UnitRow>> {
         let (mut rows, mut cursor) = (BTreeMap::new(), "0".to_owned());
         for _ in 0..SCANS_MAX {
             let args = vec![text(&cursor), number(PAGE as u64)];
@@ -143,11 +143,7 @@ impl RedisStore {
         Ok(rows)
     }
 
-    pub(super) async fn add_users(
-        &self,
-        id: &str,
-        users: &BTreeMap<String, UserDelta>,
-    ) -> Result<u64, ExperimentStoreError> {
+    pub(super) async fn add_users(&self, id: &str, users: &BTreeMap<String, UserDelta>) -> ExperimentStoreResult<u64> {
         // All deltas of an experiment have its horizon.
         let horizon_ms = users.values().next().map_or(0, |delta| delta.horizon_ms);
         let head = [number(UNITS_MAX as u64), number(UNITS_LIFE_MS), number(horizon_ms.into())];
@@ -161,11 +157,7 @@ impl RedisStore {
         added.await
     }
 
-    pub(super) async fn users(
-        &self,
-        id: &str,
-        units: &[String],
-    ) -> Result<Vec<Option<UserSums>>, ExperimentStoreError> {
+    pub(super) async fn users(&self, id: &str, units: &[String]) -> ExperimentStoreResult<Vec<Option<UserSums>>> {
         let mut users = Vec::with_capacity(units.len());
         for page in units.chunks(PAGE) {
             let replies: Vec<Vec<ScriptReply>> =
@@ -180,11 +172,7 @@ impl RedisStore {
         Ok(users)
     }
 
-    pub(super) async fn add_cells(
-        &self,
-        id: &str,
-        cells: &[(DisagreementCell, u64)],
-    ) -> Result<(), ExperimentStoreError> {
+    pub(super) async fn add_cells(&self, id: &str, cells: &[(DisagreementCell, u64)]) -> ExperimentStoreResult<()> {
         let head = [number(CELLS_MAX as u64), number(UNITS_LIFE_MS)];
         let added = self.run_pages(id, DISAGREE, &head, cells, |args, (cell, count)| {
             let name = format!("{}\n{}\n{}", cell.arm, cell.served, cell.shadow);
@@ -193,7 +181,7 @@ impl RedisStore {
         added.await.map(drop)
     }
 
-    pub(super) async fn cells(&self, id: &str) -> Result<BTreeMap<DisagreementCell, u64>, ExperimentStoreError> {
+    pub(super) async fn cells(&self, id: &str) -> ExperimentStoreResult<BTreeMap<DisagreementCell, u64>> {
         let counts: Pairs<String, u64> = self.run(id, CELLS, Vec::new()).await?;
         let cell = |(name, count): (String, u64)| {
             let mut parts = name.split('\n').map(str::to_owned);
@@ -204,17 +192,12 @@ impl RedisStore {
     }
 
     /// Runs a script about all experiments.
-    async fn run_all<T: FromReply>(&self, script: &'static str, args: Vec<Bytes>) -> Result<T, ExperimentStoreError> {
+    async fn run_all<T: FromReply>(&self, script: &'static str, args: Vec<Bytes>) -> ExperimentStoreResult<T> {
         run_script(&self.redis, script, format!("{}#experiments", self.prefix), args).await
     }
 
     /// Runs a script about one experiment.
-    async fn run<T: FromReply>(
-        &self,
-        id: &str,
-        script: &'static str,
-        args: Vec<Bytes>,
-    ) -> Result<T, ExperimentStoreError> {
+    async fn run<T: FromReply>(&self, id: &str, script: &'static str, args: Vec<Bytes>) -> ExperimentStoreResult<T> {
         run_script(&self.redis, script, format!("{}#experiment:{id}", self.prefix), args).await
     }
 
@@ -227,7 +210,7 @@ impl RedisStore {
         head: &[Bytes],
         items: &[T],
         write: impl Fn(&mut Vec<Bytes>, &T),
-    ) -> Result<u64, ExperimentStoreError> {
+    ) -> ExperimentStoreResult<u64> {
         let mut sum = 0;
         for page in items.chunks(PAGE) {
             let mut args = head.to_vec();

@@ -27,7 +27,7 @@ use pointwork_core::experiment::Experiments as ExperimentList;
 use socketioxide_redis_streams::transport::redis::Redis;
 
 use super::{
-    error::ExperimentStoreError,
+    error::ExperimentStoreResult,
     local::LocalStore,
     redis::RedisStore,
     units::{ExposedUnits, UnitRow, UserSums},
@@ -65,27 +65,27 @@ impl ExperimentStore {
     }
 
     /// Reads all experiments.
-    pub(crate) async fn read(&self) -> Result<ExperimentList, ExperimentStoreError> {
+    pub(crate) async fn read(&self) -> ExperimentStoreResult<ExperimentList> {
         either!(self, read())
     }
 
     /// Writes all experiments if the stored version is still `expected`; false when another change was faster.
-    pub(crate) async fn swap(&self, expected: u64, next: &ExperimentList) -> Result<bool, ExperimentStoreError> {
+    pub(crate) async fn swap(&self, expected: u64, next: &ExperimentList) -> ExperimentStoreResult<bool> {
         either!(self, swap(expected, next))
     }
 
     /// Stores a module. Unless an experiment needs it, it is removed after a while, or when later modules need the room.
-    pub(crate) async fn put_module(&self, digest: &str, module: PolicyModule) -> Result<(), ExperimentStoreError> {
+    pub(crate) async fn put_module(&self, digest: &str, module: PolicyModule) -> ExperimentStoreResult<()> {
         either!(self, put_module(digest, module))
     }
 
     /// Reads a module; `None` when it is not stored.
-    pub(crate) async fn module(&self, digest: &str) -> Result<Option<PolicyModule>, ExperimentStoreError> {
+    pub(crate) async fn module(&self, digest: &str) -> ExperimentStoreResult<Option<PolicyModule>> {
         either!(self, module(digest))
     }
 
     /// Takes or renews the turn to evaluate the units. Returns whether it is this replica's turn.
-    pub(crate) async fn lease(&self, uid: &str) -> Result<bool, ExperimentStoreError> {
+    pub(crate) async fn lease(&self, uid: &str) -> ExperimentStoreResult<bool> {
         match self {
             Self::Local(_) => Ok(true),
             Self::Redis(redis) => redis.lease(uid).await,
@@ -93,54 +93,42 @@ impl ExperimentStore {
     }
 
     /// Notes devices as exposed now. Returns how many found no room. A second call only changes the time.
-    pub(crate) async fn expose(&self, id: &str, units: &BTreeSet<String>) -> Result<u64, ExperimentStoreError> {
+    pub(crate) async fn expose(&self, id: &str, units: &BTreeSet<String>) -> ExperimentStoreResult<u64> {
         either!(self, expose(id, units))
     }
 
     /// Reads the units that were noted as exposed since a moment.
-    pub(crate) async fn exposed(&self, id: &str, since_ms: u64) -> Result<ExposedUnits, ExperimentStoreError> {
+    pub(crate) async fn exposed(&self, id: &str, since_ms: u64) -> ExperimentStoreResult<ExposedUnits> {
         either!(self, exposed(id, since_ms))
     }
 
     /// Notes the results of units whose horizon is over. The first results of a unit stay.
-    pub(crate) async fn finish(&self, id: &str, rows: &[(String, UnitRow)]) -> Result<(), ExperimentStoreError> {
+    pub(crate) async fn finish(&self, id: &str, rows: &[(String, UnitRow)]) -> ExperimentStoreResult<()> {
         either!(self, finish(id, rows))
     }
 
     /// Reads the results of the units whose horizon is over.
-    pub(crate) async fn finished(&self, id: &str) -> Result<BTreeMap<String, UnitRow>, ExperimentStoreError> {
+    pub(crate) async fn finished(&self, id: &str) -> ExperimentStoreResult<BTreeMap<String, UnitRow>> {
         either!(self, finished(id))
     }
 
     /// Adds to the sums of users. Returns how many users found no room.
-    pub(crate) async fn add_users(
-        &self,
-        id: &str,
-        users: &BTreeMap<String, UserDelta>,
-    ) -> Result<u64, ExperimentStoreError> {
+    pub(crate) async fn add_users(&self, id: &str, users: &BTreeMap<String, UserDelta>) -> ExperimentStoreResult<u64> {
         either!(self, add_users(id, users))
     }
 
     /// Reads the sums of users, in the order given; `None` for an unknown user.
-    pub(crate) async fn users(
-        &self,
-        id: &str,
-        units: &[String],
-    ) -> Result<Vec<Option<UserSums>>, ExperimentStoreError> {
+    pub(crate) async fn users(&self, id: &str, units: &[String]) -> ExperimentStoreResult<Vec<Option<UserSums>>> {
         either!(self, users(id, units))
     }
 
     /// Adds to the matrix of disagreements.
-    pub(crate) async fn add_cells(
-        &self,
-        id: &str,
-        cells: &[(DisagreementCell, u64)],
-    ) -> Result<(), ExperimentStoreError> {
+    pub(crate) async fn add_cells(&self, id: &str, cells: &[(DisagreementCell, u64)]) -> ExperimentStoreResult<()> {
         either!(self, add_cells(id, cells))
     }
 
     /// Reads the matrix of disagreements.
-    pub(crate) async fn cells(&self, id: &str) -> Result<BTreeMap<DisagreementCell, u64>, ExperimentStoreError> {
+    pub(crate) async fn cells(&self, id: &str) -> ExperimentStoreResult<BTreeMap<DisagreementCell, u64>> {
         either!(self, cells(id))
     }
 }
