@@ -13,6 +13,6 @@ mod table;
 pub mod unit;
 
 pub use outcome::{Direction, Measure, Outcome};
-pub use report::{Report, Verdict, report};
-pub use study::{Disagreement, Guardrail, Study};
+pub use report::{EffectVerdict, ExperimentReport, report};
+pub use study::{Disagreement, GuardrailReading, Study};
 pub use unit::{Unit, WHOLE};

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use super::outcome::{Direction, Outcome};
 use super::sample_ratio::{SampleRatio, Split, sample_ratio};
 use super::sequence::{self, Interval, Mean, Observation, Sequence};
-use super::study::{Disagreement, Guardrail, Study};
+use super::study::{Disagreement, GuardrailReading, Study};
 use super::unit::Unit;
 
 /// What an experiment did so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct ExperimentReport {
     /// The experiment's name.
     pub name: String,
     /// The slot whose decisions it is about.
@@ -34,7 +34,7 @@ pub struct Report {
     /// The outcomes, in the study's order.
     pub outcomes: Vec<OutcomeReport>,
     /// Where the guardrails stand.
-    pub guardrails: Vec<Guardrail>,
+    pub guardrails: Vec<GuardrailReading>,
     /// How often the shadow arms disagreed.
     pub shadow: Vec<Disagreement>,
 }
@@ -86,13 +86,13 @@ pub struct Effect {
     /// The interval's upper end.
     pub high: Option<f64>,
     /// What follows.
-    pub verdict: Verdict,
+    pub verdict: EffectVerdict,
 }
 
 /// What an interval says of a treatment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum EffectVerdict {
     /// The interval is on the outcome's better side of no effect.
     Better,
     /// The interval is on the outcome's worse side of no effect.
@@ -105,7 +105,7 @@ pub enum Verdict {
     TooEarly,
 }
 
-impl Verdict {
+impl EffectVerdict {
     fn of(better: Direction, interval: Option<Interval>) -> Self {
         match (interval, better) {
             (None, _) => Self::TooEarly,
@@ -120,7 +120,7 @@ impl Verdict {
 /// Makes the report of an experiment as it stands. The same units give the same report, in whatever order they come.
 ///
 /// Of a unit counts what was measured over its whole horizon, once that is over: what a look has counted, no later look changes.
-pub fn report(study: &Study<'_>) -> Report {
+pub fn report(study: &Study<'_>) -> ExperimentReport {
     let mut left_out = LeftOut::default();
     let exposed = in_order(study, &mut left_out);
     let sample_ratio = sample_ratio(study.arms.len(), exposed.iter().copied());
@@ -135,7 +135,7 @@ pub fn report(study: &Study<'_>) -> Report {
             outcomes.map(|(index, outcome)| compare(study.arms, outcome, index, &counted, alpha)).collect()
         }
     };
-    Report {
+    ExperimentReport {
         name: study.name.to_owned(),
         slot: study.slot.to_owned(),
         now_ms: study.now_ms,
@@ -197,7 +197,7 @@ fn effect(arm: &str, better: Direction, sequence: &Sequence, alpha: f64) -> Effe
         estimate: interval.map(|interval| interval.estimate),
         low: known.map(|interval| interval.low),
         high: known.map(|interval| interval.high),
-        verdict: Verdict::of(better, interval),
+        verdict: EffectVerdict::of(better, interval),
     }
 }
 

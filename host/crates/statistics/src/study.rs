@@ -23,14 +23,14 @@ pub struct Study<'a> {
     /// Now, milliseconds since 1970.
     pub now_ms: u64,
     /// Where the guardrails stand.
-    pub guardrails: &'a [Guardrail],
+    pub guardrails: &'a [GuardrailReading],
     /// How often the arms that only shadow disagreed with what served.
     pub shadow: &'a [Disagreement],
 }
 
 /// Where one guardrail of one arm stands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Guardrail {
+pub struct GuardrailReading {
     /// What it watches, as the settings call it.
     pub name: String,
     /// The arm that it watches.

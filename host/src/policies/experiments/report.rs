@@ -1,7 +1,7 @@
 //! Reports an experiment: the results of its units so far, and the statistics over them.
 
 use pointwork_core::experiment::{Arm, Experiment, Status, Tally};
-use pointwork_statistics::{Disagreement, Guardrail, Report, Study, report};
+use pointwork_statistics::{Disagreement, ExperimentReport, GuardrailReading, Study, report};
 
 use super::{
     error::ExperimentError,
@@ -17,7 +17,7 @@ impl Experiments {
     ///
     /// # Errors
     /// When there is no experiment with this name, or the store fails.
-    pub async fn report(&self, name: &str) -> Result<Report, ExperimentError> {
+    pub async fn report(&self, name: &str) -> Result<ExperimentReport, ExperimentError> {
         let experiment = self.get(name).await?;
         let id = experiment.id();
         let mut rows = self.store.finished(&id).await?;
@@ -61,7 +61,7 @@ fn guardrails<'a>(
     experiment: &Experiment,
     rows: impl Iterator<Item = &'a UnitRow>,
     guards: &[UnitRow],
-) -> Vec<Guardrail> {
+) -> Vec<GuardrailReading> {
     let mut tallies = vec![(Tally::default(), Tally::default()); experiment.arms.len()];
     let all = rows.map(|row| (row, true)).chain(guards.iter().map(|row| (row, false)));
     for (row, is_observed) in all {
@@ -96,7 +96,7 @@ fn guardrails<'a>(
         let arm = arm.name.clone();
         values.into_iter().filter_map(move |(name, value, limit)| {
             let crossed_ms = crossed(name, &arm);
-            Some(Guardrail { name: name.to_owned(), arm: arm.clone(), value, limit: limit?, crossed_ms })
+            Some(GuardrailReading { name: name.to_owned(), arm: arm.clone(), value, limit: limit?, crossed_ms })
         })
     };
     experiment.arms.iter().zip(&tallies).skip(1).flat_map(of).collect()

@@ -8,7 +8,7 @@ use pointwork_policy::SlotName;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::codec::DocumentJson;
+use super::codec::{DocumentJson, Json};
 use super::slot_state::ClusterView;
 use super::state::{RolloutState, Rollouts};
 
@@ -64,7 +64,7 @@ impl RolloutState {
         let replicas = reports
             .iter()
             .map(|(uid, report)| (uid.to_string(), replica(report.as_ref(), live.contains(uid), *uid == self.me)));
-        let mut pointer = serde_json::to_value(DocumentJson::from(&document)).unwrap_or_default();
+        let mut pointer = serde_json::to_value(DocumentJson::write(&document)).unwrap_or_default();
         let mut take = |name: &str| pointer.as_object_mut().and_then(|object| object.remove(name)).unwrap_or_default();
         SlotRollout {
             converged,
