@@ -1,21 +1,21 @@
-//! What is measured of a unit of an experiment, and which way is better.
+//! Defines the outcomes that are measured for each unit, and which direction is better.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-/// One thing that is measured of every unit, as one number over the unit's horizon.
+/// A quantity that is measured for every unit, as one number over the unit's horizon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// What operators and reports call it.
+    /// Its name in reports.
     pub name: Cow<'static, str>,
-    /// What its numbers are.
+    /// The unit of measure.
     pub measure: Measure,
-    /// Which way is better.
+    /// The better direction.
     pub better: Direction,
 }
 
-/// What the numbers of an outcome are.
+/// The unit of measure of an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
@@ -27,7 +27,7 @@ pub enum Measure {
     Share,
 }
 
-/// Which way an outcome is better.
+/// The better direction of an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -35,7 +35,7 @@ pub enum Direction {
     Lower,
     /// More is better.
     Higher,
-    /// A difference is worth knowing and neither good nor bad.
+    /// A difference is neither good nor bad.
     Neither,
 }
 

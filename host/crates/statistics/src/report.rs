@@ -1,4 +1,4 @@
-//! What an experiment did: all that an operator reads before the treatment is promoted or dropped.
+//! Reports what an experiment has measured, so that an operator can decide whether to promote the treatment.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::sequence::{self, Interval, Mean, Observation, Sequence};
 use super::study::{Disagreement, GuardrailReading, Study};
 use super::unit::Unit;
 
-/// What an experiment did so far.
+/// What an experiment has measured so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExperimentReport {
     /// The experiment's name.
@@ -21,9 +21,9 @@ pub struct ExperimentReport {
     pub now_ms: u64,
     /// How long a unit is measured after its exposure; it is counted once that is over.
     pub horizon_ms: u64,
-    /// The arms' names; the first is control. What is by arm is in this order.
+    /// The arms' names; the first is control. All lists by arm are in this order.
     pub arms: Vec<String>,
-    /// Whether the units split as the weights say, over all that were exposed. If it is broken, no outcome is reported.
+    /// Whether all exposed units are split as the weights say. If not, no outcome is reported.
     pub sample_ratio: SampleRatio,
     /// Units whose horizon is over and that are in the outcomes, by arm.
     pub counted: Vec<usize>,
@@ -33,7 +33,7 @@ pub struct ExperimentReport {
     pub alpha: f64,
     /// The outcomes, in the study's order.
     pub outcomes: Vec<OutcomeReport>,
-    /// Where the guardrails stand.
+    /// The state of the guardrails.
     pub guardrails: Vec<GuardrailReading>,
     /// How often the shadow arms disagreed.
     pub shadow: Vec<Disagreement>,
@@ -59,7 +59,7 @@ pub struct OutcomeReport {
     /// The plain mean of each arm. If weights changed on the way, the effect is not the difference of two of them: it compares only
     /// units that were exposed under the same weights.
     pub means: Vec<ArmMean>,
-    /// What each treatment did, compared with control.
+    /// The effect of each treatment, compared with control.
     pub effects: Vec<Effect>,
 }
 
@@ -72,7 +72,7 @@ pub struct ArmMean {
     pub mean: Option<f64>,
 }
 
-/// What a treatment did to one outcome.
+/// The effect of a treatment on one outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
     /// The treatment's name.
@@ -89,7 +89,7 @@ pub struct Effect {
     pub verdict: EffectVerdict,
 }
 
-/// What an interval says of a treatment.
+/// What follows from the interval of an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EffectVerdict {
@@ -119,7 +119,8 @@ impl EffectVerdict {
 
 /// Makes the report of an experiment as it stands. The same units give the same report, in whatever order they come.
 ///
-/// Of a unit counts what was measured over its whole horizon, once that is over: what a look has counted, no later look changes.
+/// A unit is counted once its horizon is over, with what was measured over the whole horizon. So a later report never changes what
+/// an earlier one has counted.
 pub fn report(study: &Study<'_>) -> ExperimentReport {
     let mut left_out = LeftOut::default();
     let exposed = in_order(study, &mut left_out);
@@ -151,7 +152,7 @@ pub fn report(study: &Study<'_>) -> ExperimentReport {
     }
 }
 
-/// The units that fit, each once, in the order of their exposure; equals by their id.
+/// The units that fit, each once, in the order of their exposure and then of their ids.
 fn in_order<'a>(study: &Study<'a>, left_out: &mut LeftOut) -> Vec<&'a Unit> {
     let fits = |unit: &&Unit| unit.fits(study.arms.len(), study.outcomes.len());
     let mut units: Vec<&Unit> = study.units.iter().filter(fits).collect();

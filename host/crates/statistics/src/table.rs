@@ -1,4 +1,4 @@
-//! A report as operators read it: plain text, one line a fact.
+//! Writes a report as plain text for operators.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -80,7 +80,7 @@ impl ExperimentReport {
     }
 }
 
-/// The effect and, where control's mean is not 0, what part of it that is.
+/// The effect and, if control's mean is above 0, its share of that mean.
 fn signed(outcome: &OutcomeReport, effect: &Effect) -> String {
     let Some(estimate) = effect.estimate else { return "-".to_owned() };
     let sign = if estimate > 0.0 { "+" } else { "" };
@@ -170,7 +170,7 @@ fn span(ms: f64) -> String {
     }
 }
 
-/// As many places as tell something: three digits that count, whole numbers as such.
+/// A number with three significant digits; whole numbers are exact.
 fn number(value: f64) -> String {
     match value.abs() {
         // The sum with 0 is never -0.
@@ -188,7 +188,7 @@ fn ms(value: u64) -> f64 {
     value as f64
 }
 
-/// Columns as wide as what is in them: text in the first two to the left, the others too, two blanks between.
+/// A table whose columns are as wide as their longest cell, left-aligned, with two blanks between them.
 struct TextTable(Vec<Vec<String>>);
 
 impl TextTable {

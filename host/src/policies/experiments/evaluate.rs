@@ -87,7 +87,7 @@ async fn evaluate_once(
             Err(error) => {
                 if failing.insert(id) {
                     let name = &experiment.name;
-                    tracing::warn!(experiment = name, %error, "the units of an experiment cannot be evaluated");
+                    tracing::warn!(experiment = name, %error, "the units of an experiment cannot be looked at");
                 }
             }
         }

@@ -46,7 +46,7 @@ impl RolloutState {
             Step::Store(digest) => return self.after_write(self.store_again(slot, [&digest], now_ms).await),
             Step::Write(document) => return self.write(slot, read, &document).await,
             Step::Restore(document) => {
-                tracing::warn!(%slot, "Redis has lost what serves, and it is written again");
+                tracing::warn!(%slot, "Redis has forgotten what serves, and is told");
                 let modules = document.modules();
                 if let Err(error) = self.store_again(slot, &modules, now_ms).await {
                     return self.after_write(Err(error));

@@ -2,17 +2,17 @@
 
 mod codec;
 mod error;
+mod experiment_store;
 mod local;
 mod local_modules;
 mod module_digests;
 mod redis;
-mod store;
 mod units;
 
 pub use self::error::ExperimentStoreError;
 #[cfg(test)]
 pub(super) use self::units::UserGuard;
 pub(super) use self::{
-    store::ExperimentStore,
+    experiment_store::ExperimentStore,
     units::{UNITS_MAX, UnitRow, UserSums},
 };
