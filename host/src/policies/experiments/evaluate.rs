@@ -1,16 +1,12 @@
 //! Evaluates the units of all experiments, on one replica at a time: whichever has the turn. It rests nine times as long as it
 //! worked, but a second at most.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use pointwork_core::experiment::{Experiment, Experiments as ExperimentList};
 use tokio::time::{Instant, sleep};
 
-use super::{error::ExperimentError, state::Experiments, store::ExperimentStoreError, unit_tracker::UnitTracker};
+use super::{state::Experiments, store::ExperimentStoreError, unit_tracker::UnitTracker};
 use crate::driver::clock::unix_ms;
 
 /// The pause between two checks while a unit's horizon lasts.
@@ -52,44 +48,37 @@ async fn keep_turn(experiments: &Experiments) {
 
 /// Evaluates the units as long as there are experiments.
 async fn evaluate_all(experiments: &Experiments) {
-    let (mut trackers, mut failing) = (BTreeMap::new(), BTreeSet::new());
+    let mut trackers: BTreeMap<String, UnitTracker> = BTreeMap::new();
     loop {
         let began = Instant::now();
         let known = experiments.state.lock().known.clone().unwrap_or_default();
         if known.list.is_empty() {
             return;
         }
-        evaluate_once(experiments, &known, &mut trackers, &mut failing).await;
+        evaluate_once(experiments, &known, &mut trackers).await;
         let pause = if trackers.values().any(UnitTracker::is_open) { PAUSE_WITH_OPEN_UNITS } else { PAUSE };
         sleep(pause.max((began.elapsed() * REST_FACTOR).min(REST_MAX))).await;
     }
 }
 
-/// Evaluates each experiment; a failure of one does not stop the others. `failing`: the experiments whose failure was logged.
+/// Evaluates each experiment; a failure of one does not stop the others.
 async fn evaluate_once(
     experiments: &Experiments,
     known: &ExperimentList,
     trackers: &mut BTreeMap<String, UnitTracker>,
-    failing: &mut BTreeSet<String>,
 ) {
     let now_ms = unix_ms();
-    let evaluated: BTreeMap<String, &Experiment> = known
-        .list
-        .iter()
-        .filter(|experiment| can_change(experiment, now_ms))
-        .map(|experiment| (experiment.id(), experiment))
-        .collect();
-    trackers.retain(|id, _| evaluated.contains_key(id));
-    failing.retain(|id| evaluated.contains_key(id));
-    for (id, experiment) in evaluated {
-        match evaluate(experiments, experiment, &id, trackers).await {
-            Ok(()) => _ = failing.remove(&id),
-            Err(error) => {
-                if failing.insert(id) {
-                    let name = &experiment.name;
-                    tracing::warn!(experiment = name, %error, "the units of an experiment cannot be looked at");
-                }
-            }
+    let evaluated = || known.list.iter().filter(|experiment| can_change(experiment, now_ms));
+    trackers.retain(|id, _| evaluated().any(|experiment| experiment.id() == *id));
+    for experiment in evaluated() {
+        let tracker = trackers.entry(experiment.id()).or_default();
+        let evaluated = tracker.evaluate(experiments, experiment).await;
+        let was_failing = std::mem::replace(&mut tracker.is_failing, evaluated.is_err());
+        if let Err(error) = evaluated
+            && !was_failing
+        {
+            let name = &experiment.name;
+            tracing::warn!(experiment = name, %error, "the units of an experiment cannot be looked at");
         }
     }
 }
@@ -98,21 +87,6 @@ async fn evaluate_once(
 fn can_change(experiment: &Experiment, now_ms: u64) -> bool {
     let lasts_ms = u64::from(experiment.horizon_ms) + AFTER_MS;
     !experiment.shadow_only && experiment.ended_ms.is_none_or(|ended_ms| now_ms < ended_ms.saturating_add(lasts_ms))
-}
-
-async fn evaluate(
-    experiments: &Experiments,
-    experiment: &Experiment,
-    id: &str,
-    trackers: &mut BTreeMap<String, UnitTracker>,
-) -> Result<(), ExperimentError> {
-    if !trackers.contains_key(id) {
-        trackers.insert(id.to_owned(), UnitTracker::begin(experiments, experiment).await?);
-    }
-    match trackers.get_mut(id) {
-        Some(tracker) => tracker.evaluate(experiments, experiment).await,
-        None => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -128,8 +128,7 @@ fn of_user(sums: &UserSums) -> UnitRow {
         values,
         decisions: count("decisions"),
         failures: count("failures"),
-        stranded_ms: 0,
-        offline_ms: 0,
+        ..UnitRow::default()
     }
 }
 
@@ -137,13 +136,10 @@ fn guard_of_user(sums: &UserSums) -> Option<UnitRow> {
     let guard = sums.guard.as_ref()?;
     Some(UnitRow {
         arm: guard.arm,
-        weights: Vec::new(),
         exposed_ms: guard.since_ms,
-        values: Vec::new(),
         decisions: guard.decisions,
         failures: guard.failures,
-        stranded_ms: 0,
-        offline_ms: 0,
+        ..UnitRow::default()
     })
 }
 

@@ -26,6 +26,10 @@ const UNSEEN_MAX: Duration = Duration::from_secs(60);
 /// What the evaluating replica knows of the units of one experiment.
 #[derive(Default)]
 pub(super) struct UnitTracker {
+    /// Whether the last evaluation failed.
+    pub(super) is_failing: bool,
+    /// Whether the finished units were read, which the replica that had the turn before has stored.
+    is_begun: bool,
     /// When new units were last searched, by the store's clock; 0 before the first search.
     since_ms: u64,
     open: BTreeMap<String, OpenUnit>,
@@ -45,16 +49,6 @@ struct OpenUnit {
 }
 
 impl UnitTracker {
-    /// Takes over from the replica that had the turn before.
-    pub(super) async fn begin(experiments: &Experiments, experiment: &Experiment) -> Result<Self, ExperimentError> {
-        let mut tracker = Self::default();
-        for (unit, row) in experiments.store.finished(&experiment.id()).await? {
-            count(&mut tracker.tallies, experiment, &row);
-            tracker.finished.insert(unit);
-        }
-        Ok(tracker)
-    }
-
     /// Whether there are units whose results change.
     pub(super) fn is_open(&self) -> bool {
         !self.open.is_empty() || !self.watched.is_empty()
@@ -66,6 +60,10 @@ impl UnitTracker {
         experiments: &Experiments,
         experiment: &Experiment,
     ) -> Result<(), ExperimentError> {
+        if !self.is_begun {
+            self.add_finished(experiment, experiments.store.finished(&experiment.id()).await?);
+            self.is_begun = true;
+        }
         let now_ms = unix_ms();
         self.find_new(experiments, experiment).await?;
         let watched = self.watched.keys().filter(|unit| !self.open.contains_key(*unit));
@@ -89,12 +87,16 @@ impl UnitTracker {
             }
         }
         experiments.store.finish(&experiment.id(), &finished).await?;
-        for (unit, row) in finished {
+        self.add_finished(experiment, finished);
+        if experiment.status == Status::Running { self.check_guardrails(experiments, experiment).await } else { Ok(()) }
+    }
+
+    fn add_finished(&mut self, experiment: &Experiment, rows: impl IntoIterator<Item = (String, UnitRow)>) {
+        for (unit, row) in rows {
             count(&mut self.tallies, experiment, &row);
             self.open.remove(&unit);
             self.finished.insert(unit);
         }
-        if experiment.status == Status::Running { self.check_guardrails(experiments, experiment).await } else { Ok(()) }
     }
 
     /// Finds units that were announced since the last search.

@@ -40,11 +40,6 @@ impl<S: ExperimentSlot> AnyPrepared for Prepared<S> {
 }
 
 impl PreparedPolicy {
-    /// The slot that it is for.
-    pub fn slot(&self) -> SlotName {
-        self.slot
-    }
-
     /// Digest of module, configuration and contract.
     pub fn digest(&self) -> Digest {
         self.digest

@@ -63,7 +63,7 @@ fn an_effect_is_found_and_has_the_right_sign() {
 }
 
 #[test]
-fn worse_is_the_other_side_and_an_outcome_without_a_better_side_only_differs() {
+fn an_effect_is_worse_on_the_other_side_and_different_without_a_better_side() {
     let (arms, units) = (names(&["control", "treatment"]), devices(2_000));
     for (better, verdict) in [(Direction::Higher, EffectVerdict::Worse), (Direction::Neither, EffectVerdict::Different)]
     {
@@ -109,7 +109,7 @@ fn a_broken_split_reports_no_effect_and_says_why() {
 }
 
 #[test]
-fn records_that_do_not_fit_and_second_ones_are_left_out_and_said() {
+fn leaves_out_and_counts_repeated_records_and_those_that_do_not_fit() {
     let (arms, mut units) = (names(&["control", "treatment"]), devices(400));
     units[0].arm = 2;
     units[1].shares = vec![5_000, 4_999];
@@ -161,7 +161,7 @@ fn each_of_several_treatments_is_compared_with_control() {
 }
 
 #[test]
-fn it_is_read_as_a_table_and_as_json() {
+fn is_written_as_a_table_and_as_json() {
     let (arms, units) = (names(&["control", "treatment"]), devices(2_000));
     let guardrail = GuardrailReading {
         name: "stranded".to_owned(),

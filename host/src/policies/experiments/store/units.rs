@@ -10,7 +10,7 @@ pub(crate) const UNITS_MAX: usize = 100_000;
 pub(super) const CELLS_MAX: usize = 4_096;
 
 /// The results of one unit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct UnitRow {
     pub(crate) arm: usize,
     pub(crate) weights: Vec<u32>,
