@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::outcome::{Direction, Outcome};
+use super::outcome::{Direction, MeasuredOutcome};
 use super::sample_ratio::{SampleRatio, Split, sample_ratio};
 use super::sequence::{self, Interval, Mean, Observation, Sequence};
 use super::study::{Disagreement, GuardrailReading, Study};
@@ -55,7 +55,7 @@ pub struct LeftOut {
 pub struct OutcomeReport {
     /// What was measured.
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: MeasuredOutcome,
     /// The plain mean of each arm. If weights changed on the way, the effect is not the difference of two of them: it compares only
     /// units that were exposed under the same weights.
     pub means: Vec<ArmMean>,
@@ -166,7 +166,7 @@ fn in_order<'a>(study: &Study<'a>, left_out: &mut LeftOut) -> Vec<&'a Unit> {
 }
 
 /// One outcome of all arms, over units in order.
-fn compare(arms: &[String], outcome: &Outcome, index: usize, units: &[&Unit], alpha: f64) -> OutcomeReport {
+fn compare(arms: &[String], outcome: &MeasuredOutcome, index: usize, units: &[&Unit], alpha: f64) -> OutcomeReport {
     let mut means = vec![Mean::default(); arms.len()];
     let mut sequences = vec![Sequence::default(); arms.len()];
     for unit in units {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::outcome::Outcome;
+use super::outcome::MeasuredOutcome;
 use super::unit::Unit;
 
 /// The input of a report.
@@ -15,7 +15,7 @@ pub struct Study<'a> {
     /// The arms' names; the first is control. Two at least.
     pub arms: &'a [String],
     /// What is measured; every unit's values are in this order.
-    pub outcomes: &'a [Outcome],
+    pub outcomes: &'a [MeasuredOutcome],
     /// All units exposed so far, in any order.
     pub units: &'a [Unit],
     /// How long a unit is measured after its exposure.

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::outcome::Measure;
+use super::outcome::OutcomeMeasure;
 use super::report::{Effect, EffectVerdict, ExperimentReport, LeftOut, OutcomeReport};
 use super::sample_ratio::Split;
 use super::sequence::SMALLER_ARM_MIN;
@@ -91,7 +91,7 @@ fn signed(outcome: &OutcomeReport, effect: &Effect) -> String {
     }
 }
 
-fn interval(measure: Measure, effect: &Effect) -> String {
+fn interval(measure: OutcomeMeasure, effect: &Effect) -> String {
     match (effect.low, effect.high) {
         (Some(low), Some(high)) => format!("{} to {}", amount(measure, low), amount(measure, high)),
         _ => "-".to_owned(),
@@ -153,11 +153,11 @@ fn disagreements(to: &mut Formatter<'_>, shadow: &[Disagreement]) -> fmt::Result
     table.write(to)
 }
 
-fn amount(measure: Measure, value: f64) -> String {
+fn amount(measure: OutcomeMeasure, value: f64) -> String {
     match measure {
-        Measure::Count => number(value),
-        Measure::Milliseconds => span(value),
-        Measure::Share => format!("{} %", number(100.0 * value)),
+        OutcomeMeasure::Count => number(value),
+        OutcomeMeasure::Milliseconds => span(value),
+        OutcomeMeasure::Share => format!("{} %", number(100.0 * value)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use pointwork_core::experiment::{Experiment, Slot, Trial};
 
-use pointwork_statistics::{Outcome, Unit, outcome};
+use pointwork_statistics::{MeasuredOutcome, Unit, outcome};
 
 use super::{
     error::ExperimentError,
@@ -15,7 +15,7 @@ use crate::{driver::clock::unix_ms, policies::assignments::ERROR_KINDS};
 pub(super) const LATE_MS: u64 = 5_000;
 
 /// The outcomes that are measured in a slot.
-pub(super) fn outcomes(slot: Slot) -> Vec<Outcome> {
+pub(super) fn outcomes(slot: Slot) -> Vec<MeasuredOutcome> {
     match slot {
         Slot::Settle => outcome::SETTLE.to_vec(),
         Slot::Target | Slot::Grace | Slot::Presence => outcome::rpc(&ERROR_KINDS),

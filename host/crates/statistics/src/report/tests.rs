@@ -1,7 +1,7 @@
 //! What a report counts, what it leaves out, and what it says.
 
 use super::*;
-use crate::outcome::{Measure, SETTLE};
+use crate::outcome::{OutcomeMeasure, SETTLE};
 
 const HORIZON_MS: u64 = 600_000;
 
@@ -189,5 +189,5 @@ fn is_written_as_a_table_and_as_json() {
     let json = serde_json::to_string(&report).unwrap();
     assert!(json.contains(r#"{"name":"flips","measure":"count","better":"lower","means":[{"units":1000,"#), "{json}");
     assert_eq!(serde_json::from_str::<ExperimentReport>(&json).unwrap(), report);
-    assert_eq!(report.outcomes[1].outcome.measure, Measure::Milliseconds);
+    assert_eq!(report.outcomes[1].outcome.measure, OutcomeMeasure::Milliseconds);
 }
