@@ -62,7 +62,7 @@ impl Calls {
                 Vec::new()
             }
             CallAction::Answer { held, answer } => {
-                self.policies.answered(held.key(), &held.answered(&answer));
+                self.policies.call_ended(held.key(), &held.answered(&answer));
                 held.answer(answer, &self.methods);
                 Vec::new()
             }

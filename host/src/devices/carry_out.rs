@@ -17,7 +17,7 @@ use super::state::{DeviceState, Devices, at_moment};
 use crate::{
     cluster::device_store::Unread,
     edge::{disconnect::close_socket, send::emit, socketio::SocketRef, transport::silence},
-    policies::slots::{DeviceInArm, Settled, Source},
+    policies::slots::{DecisionSource, DeviceInArm, SettleDecision},
 };
 
 impl Devices {
@@ -87,7 +87,7 @@ impl Devices {
     ) -> Vec<DeviceCommand> {
         let silent_ms = if incumbent.local { self.silence_of_holder(device) } else { u32::MAX };
         incumbent.idle_ms = incumbent.idle_ms.min(silent_ms);
-        let Settled { verdict, exposure, source } =
+        let SettleDecision { verdict, exposure, source } =
             self.policies.settle_device(whom, window_ms, &incumbent, newcomer, history);
         let settled = |state: &mut DeviceState, at| {
             state.settle_sources.note(op, source);
@@ -211,7 +211,7 @@ pub(super) fn shown(holder: &Holder) -> serde_json::Value {
 }
 
 /// One line in the log and one count for each decision.
-fn note(event: &SessionEvent, source: Option<Source>) {
+fn note(event: &SessionEvent, source: Option<DecisionSource>) {
     let outcome = format!("{:?}", event.outcome).to_lowercase();
     let reason = match event.reason {
         pointwork_core::devices::SessionReason::Auth(_) => "auth".to_owned(),

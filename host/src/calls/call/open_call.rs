@@ -12,7 +12,7 @@ use crate::{
         send::{acknowledge, emit},
         socketio::{AckSender, SocketRef},
     },
-    policies::assignments::Answered,
+    policies::assignments::EndedCall,
     telemetry::{CallOutcome, CallSpan, MethodLabel, MethodMetrics, TraceContext},
 };
 
@@ -83,10 +83,10 @@ impl OpenCall {
     }
 
     /// What experiments are told of a call that ends so.
-    pub(in crate::calls) fn answered(&self, outcome: &Outcome<Option<rmpv::Value>>) -> Answered {
+    pub(in crate::calls) fn answered(&self, outcome: &Outcome<Option<rmpv::Value>>) -> EndedCall {
         let took = self.arrived.elapsed();
         let waited = self.sent.map_or(took, |sent| sent.saturating_duration_since(self.arrived));
-        Answered { result: label(outcome), waited, took }
+        EndedCall { result: label(outcome), waited, took }
     }
 
     /// Tells the caller how its call ended.

@@ -1,55 +1,56 @@
-//! What a replica holds of one slot.
+//! Holds what a replica knows of the rollout in one slot.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use pointwork_core::rollout::{Digest, Document, Follower, Report, Uid};
 use pointwork_policy::{SlotName, SlotStatus};
 
-use super::store::{Module, Reports};
+use super::store::Reports;
+use crate::policies::PolicyModule;
 use crate::policies::slots::PreparedPolicy;
 
-pub(super) struct Place {
+pub(super) struct SlotRolloutState {
     pub(super) follower: Follower,
-    /// Prepared, and waiting to serve or to be discarded.
-    pub(super) held: BTreeMap<Digest, PreparedPolicy>,
-    /// The bytes of what serves, served and is pushed: an emptied Redis gets them back.
-    pub(super) modules: BTreeMap<Digest, Module>,
-    /// What was last seen of the cluster.
-    pub(super) shown: Option<Shown>,
-    /// The store's clock at the last look, in milliseconds since the Unix epoch.
+    /// Prepared policies that will serve or be discarded.
+    pub(super) prepared: BTreeMap<Digest, PreparedPolicy>,
+    /// The modules that serve, have served, or are pushed. They are stored again when Redis has lost them.
+    pub(super) modules: BTreeMap<Digest, PolicyModule>,
+    /// The cluster as it was last read.
+    pub(super) cluster: Option<ClusterView>,
+    /// The store's clock when it was last read, in milliseconds since the Unix epoch.
     pub(super) now_ms: u64,
     /// Why the document cannot be read.
-    pub(super) trouble: Option<String>,
+    pub(super) problem: Option<String>,
 }
 
-/// What was seen of the cluster.
-#[derive(Clone)]
-pub(super) struct Shown {
+/// A slot in the cluster, as it was read.
+#[derive(Clone, Default)]
+pub(super) struct ClusterView {
     pub(super) document: Document,
     pub(super) reports: Reports,
     pub(super) live: BTreeSet<Uid>,
 }
 
-impl Place {
+impl SlotRolloutState {
     pub(super) fn new(me: Uid, timeout_ms: u64) -> Self {
         Self {
             follower: Follower::new(me, timeout_ms),
-            held: BTreeMap::new(),
+            prepared: BTreeMap::new(),
             modules: BTreeMap::new(),
-            shown: None,
+            cluster: None,
             now_ms: 0,
-            trouble: None,
+            problem: None,
         }
     }
 
-    /// Brings the machine what the engine says: what serves, and what its breaker took back.
+    /// Tells the machine which generation serves, and which ones the engine's breaker has quarantined.
     pub(super) fn update(&mut self, status: &SlotStatus) {
         let serving = status.digest.map(|digest| Digest::from(digest.to_string()));
         self.follower.serves(serving, status.generation);
         for quarantined in &status.quarantined {
             let digest = quarantined.digest.to_string();
             if !self.follower.knows_quarantined(&digest) {
-                self.held.remove(digest.as_str());
+                self.prepared.remove(digest.as_str());
                 self.follower.tripped(digest.into(), quarantined.why.clone());
             }
         }
@@ -60,14 +61,14 @@ impl Place {
         self.follower.report()
     }
 
-    /// What [`Place::report`] would give, for whoever looks on: what the breaker took back is news for the machine between its
-    /// steps alone, or a digest that is freed there goes back into quarantine.
-    pub(super) fn shown_report(&self, status: &SlotStatus) -> Report {
+    /// The same report as [`SlotRolloutState::report`], without a change of the machine. The machine must learn of quarantined
+    /// digests only between its steps; otherwise a digest that it frees goes back into quarantine.
+    pub(super) fn peek_report(&self, status: &SlotStatus) -> Report {
         let serving = status.digest.map(|digest| Digest::from(digest.to_string()));
         Report { serving, generation: status.generation, ..self.follower.report() }
     }
 
-    /// Drops the bytes that nobody will want.
+    /// Drops the modules that are no longer needed.
     pub(super) fn prune(&mut self) {
         let wanted = self.follower.wanted();
         let unwanted: BTreeSet<_> = self.modules.keys().filter(|digest| !wanted.contains(*digest)).cloned().collect();
@@ -80,13 +81,13 @@ impl Place {
         if self.follower.was_in_step() {
             return None;
         }
-        if let Some(trouble) = &self.trouble {
-            return Some(format!("policy {slot}: {trouble}"));
+        if let Some(problem) = &self.problem {
+            return Some(format!("policy {slot}: {problem}"));
         }
-        let Some(shown) = &self.shown else {
+        let Some(cluster) = &self.cluster else {
             return Some("policy: what serves in the cluster was not read yet".to_owned());
         };
-        let current = shown.document.current.as_deref().unwrap_or("the native rule");
+        let current = cluster.document.current.as_deref().unwrap_or("the native rule");
         if self.follower.is_in_step() {
             return Some(format!("policy {slot}: the other replicas have not said yet what they serve"));
         }
@@ -108,14 +109,18 @@ mod tests {
     use crate::policies::slots::Policies;
 
     #[test]
-    fn a_look_brings_the_machine_nothing() {
+    fn a_status_request_does_not_change_the_machine() {
         let slot = SlotName::Target;
         let policies = Policies::new(&PolicyConfig::default(), &RpcConfig::default()).unwrap();
         policies.quarantine(slot, pointwork_policy::Digest::of_generation(b"bad", "{}"), "traps");
-        let mut place = Place::new("me".into(), 1_000);
-        assert_eq!(place.shown_report(&policies.slot_status(slot)), Report::default());
-        assert_eq!(place.follower.step(&Seen::default()), None, "it was in quarantine, and may be about to be freed");
-        place.update(&policies.slot_status(slot));
-        assert!(matches!(place.follower.step(&Seen::default()), Some(Step::Write(_))));
+        let mut state = SlotRolloutState::new("me".into(), 1_000);
+        assert_eq!(state.peek_report(&policies.slot_status(slot)), Report::default());
+        assert_eq!(
+            state.follower.step(&Seen::default()),
+            None,
+            "the digest was quarantined before, and may be freed soon"
+        );
+        state.update(&policies.slot_status(slot));
+        assert!(matches!(state.follower.step(&Seen::default()), Some(Step::Write(_))));
     }
 }

@@ -1,4 +1,4 @@
-//! What holds of the store in Redis as of the one in this process.
+//! Tests that the store in Redis and the store in the process behave the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,8 +7,13 @@ use std::time::{Duration, Instant};
 use pointwork_core::experiment::{Arm, Experiment, Guardrails, Module, Slot, Status};
 use socketioxide_redis_streams::transport::redis::{Redis, RedisOptions};
 
+use bytes::Bytes;
+
 use super::*;
 use crate::cluster::test_redis::RedisServer;
+use crate::policies::experiments::store::{
+    error::ExperimentStoreError, module_digests::UNNEEDED_MAX, units::UserGuard,
+};
 
 const AT_LAST: Duration = Duration::from_secs(10);
 
@@ -37,8 +42,8 @@ fn units(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-fn row(arm: usize) -> Row {
-    Row {
+fn row(arm: usize) -> UnitRow {
+    UnitRow {
         arm,
         weights: vec![9_500, 500],
         exposed_ms: 7,
@@ -54,7 +59,7 @@ fn delta(arm: usize, at_ms: u64, counts: &[(&'static str, u64)]) -> UserDelta {
     UserDelta { arm, weights: vec![9_500, 500], horizon_ms: 1_000, at_ms, counts: counts.iter().copied().collect() }
 }
 
-async fn holds(store: &Store) {
+async fn assert_behaviour(store: &ExperimentStore) {
     experiments_are_compared_and_set(store).await;
     units_are_noted_once(store).await;
     users_are_summed_within_their_horizon(store).await;
@@ -62,27 +67,27 @@ async fn holds(store: &Store) {
     modules_that_nobody_needs_make_room(store).await;
 }
 
-async fn experiments_are_compared_and_set(store: &Store) {
+async fn experiments_are_compared_and_set(store: &ExperimentStore) {
     let digest = "0123456789abcdef".repeat(4);
-    assert_eq!(store.read().await, Ok(Known::default()));
-    let one = Known::default().create(experiment("e", &digest)).unwrap();
-    assert_eq!(store.swap(0, &one).await, Err(StoreError::NoModule));
+    assert_eq!(store.read().await, Ok(ExperimentList::default()));
+    let one = ExperimentList::default().create(experiment("e", &digest)).unwrap();
+    assert_eq!(store.swap(0, &one).await, Err(ExperimentStoreError::NoModule));
     assert!(store.module(&digest).await.unwrap().is_none());
-    let module = Stored { wasm: Bytes::from_static(b"\0asm\xff"), config: "{}".to_owned() };
+    let module = PolicyModule { wasm: Bytes::from_static(b"\0asm\xff"), config: "{}".to_owned() };
     store.put_module(&digest, module.clone()).await.unwrap();
     assert_eq!(store.swap(0, &one).await, Ok(true));
     assert!(store.module(&digest).await.unwrap() == Some(module));
-    assert_eq!(store.swap(0, &one).await, Ok(false), "another was faster");
+    assert_eq!(store.swap(0, &one).await, Ok(false), "another change was faster");
     let two = one.abort("e", "no", 9).unwrap();
     assert_eq!(store.swap(1, &two).await, Ok(true));
     assert_eq!(store.read().await, Ok(two));
 }
 
 /// What was promoted last is needed, too, by a replica that starts later.
-async fn modules_that_nobody_needs_make_room(store: &Store) {
+async fn modules_that_nobody_needs_make_room(store: &ExperimentStore) {
     let digest = |number: usize| format!("{number:064x}");
     let put = async |number| {
-        let module = Stored { wasm: Bytes::from_static(b"\0asm"), config: "{}".to_owned() };
+        let module = PolicyModule { wasm: Bytes::from_static(b"\0asm"), config: "{}".to_owned() };
         store.put_module(&digest(number), module).await.unwrap();
     };
     let is_there = async |number| store.module(&digest(number)).await.unwrap().is_some();
@@ -118,7 +123,7 @@ async fn modules_that_nobody_needs_make_room(store: &Store) {
     assert_eq!(there, (true, true, true));
 }
 
-async fn units_are_noted_once(store: &Store) {
+async fn units_are_noted_once(store: &ExperimentStore) {
     assert_eq!(store.expose("e:s", &units(&["a", "b"])).await, Ok(0));
     let first = store.exposed("e:s", 0).await.unwrap();
     assert_eq!(first.units, units(&["a", "b"]));
@@ -139,7 +144,7 @@ async fn units_are_noted_once(store: &Store) {
     assert_eq!(finished, BTreeMap::from([("a".to_owned(), row(0)), ("b".to_owned(), row(1))]));
 }
 
-async fn users_are_summed_within_their_horizon(store: &Store) {
+async fn users_are_summed_within_their_horizon(store: &ExperimentStore) {
     let add = async |delta: UserDelta| store.add_users("u:s", &BTreeMap::from([("u1".to_owned(), delta)])).await;
     assert_eq!(add(delta(1, 100, &[("decisions", 2), ("success", 1)])).await, Ok(0));
     assert_eq!(add(delta(1, 1_099, &[("decisions", 1)])).await, Ok(0));
@@ -169,8 +174,8 @@ async fn users_are_summed_within_their_horizon(store: &Store) {
     assert_eq!(store.users("u:s", &["u1".to_owned()]).await.unwrap(), [Some(expected)]);
 }
 
-async fn cells_add_up(store: &Store) {
-    let cell = |shadow: &str| Cell { arm: "t".into(), served: "refuse".into(), shadow: shadow.into() };
+async fn cells_add_up(store: &ExperimentStore) {
+    let cell = |shadow: &str| DisagreementCell { arm: "t".into(), served: "refuse".into(), shadow: shadow.into() };
     store.add_cells("e:s", &[(cell("accept"), 2), (cell("failed"), 1)]).await.unwrap();
     store.add_cells("e:s", &[(cell("accept"), 3)]).await.unwrap();
     let cells = store.cells("e:s").await.unwrap();
@@ -178,12 +183,12 @@ async fn cells_add_up(store: &Store) {
 }
 
 #[test]
-fn of_two_who_change_at_once_one_is_faster() {
+fn one_of_several_simultaneous_changes_wins() {
     let folder = tempfile::tempdir().unwrap();
-    let local = Local::new(Some(folder.path().to_owned()));
-    let mut known = Known::default();
+    let local = LocalStore::new(Some(folder.path().to_owned()));
+    let mut known = ExperimentList::default();
     for _ in 0..30 {
-        let next = Known { version: known.version + 1, ..known.clone() };
+        let next = ExperimentList { version: known.version + 1, ..known.clone() };
         let start = std::sync::Barrier::new(4);
         let swap = || {
             start.wait();
@@ -199,33 +204,33 @@ fn of_two_who_change_at_once_one_is_faster() {
 }
 
 #[tokio::test]
-async fn alone() {
-    holds(&Store::local(None)).await;
+async fn the_store_in_memory_behaves_like_the_others() {
+    assert_behaviour(&ExperimentStore::local(None)).await;
 }
 
 #[tokio::test]
-async fn alone_with_a_folder_that_outlives_it() {
+async fn experiments_in_a_folder_outlive_the_store() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::local(Some(folder.path().to_owned()));
-    holds(&store).await;
+    let store = ExperimentStore::local(Some(folder.path().to_owned()));
+    assert_behaviour(&store).await;
     let known = store.read().await.unwrap();
-    assert_eq!(Store::local(Some(folder.path().to_owned())).read().await, Ok(known));
+    assert_eq!(ExperimentStore::local(Some(folder.path().to_owned())).read().await, Ok(known));
     std::fs::write(folder.path().join("experiments.json"), "{").unwrap();
-    let read = Store::local(Some(folder.path().to_owned())).read().await;
-    assert!(matches!(read, Err(StoreError::Unreadable(_))), "{read:?}");
+    let read = ExperimentStore::local(Some(folder.path().to_owned())).read().await;
+    assert!(matches!(read, Err(ExperimentStoreError::Unreadable(_))), "{read:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn in_redis_one_replica_at_a_time_has_the_turn() {
     let server = RedisServer::start();
     let redis = Arc::new(Redis::start(&server.url(), RedisOptions::default()).unwrap());
-    let store = Store::redis(redis, "p");
+    let store = ExperimentStore::redis(redis, "p");
     let began = Instant::now();
     while store.read().await.is_err() {
         assert!(began.elapsed() < AT_LAST, "no connection");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    holds(&store).await;
+    assert_behaviour(&store).await;
     assert_eq!(
         (store.lease("r1").await, store.lease("r2").await, store.lease("r1").await),
         (Ok(true), Ok(false), Ok(true))
@@ -238,5 +243,5 @@ async fn in_redis_one_replica_at_a_time_has_the_turn() {
     let users = store.users("u:s", &["u2".to_owned(), "u1".to_owned()]).await.unwrap();
     assert!(users[0].is_none() && users[1].is_some());
     server.command("HSET p#experiments state nonsense");
-    assert!(matches!(store.read().await, Err(StoreError::Unreadable(_))));
+    assert!(matches!(store.read().await, Err(ExperimentStoreError::Unreadable(_))));
 }
