@@ -1,6 +1,6 @@
 //! Classifies why a client is gone, for policies and other replicas.
 
-use pointwork_core::decision::Departure;
+use pointwork_core::decisions::Departure;
 use socketioxide::socket::DisconnectReason;
 
 use crate::edge::{disconnect::was_disconnected_for_shutdown, socketio::SocketRef};

@@ -1,6 +1,6 @@
 //! Translates between the decisions of `pointwork-core` and the types of the policies' contract, so that neither depends on the other.
 
-use pointwork_core::decision as core;
+use pointwork_core::decisions as core;
 use pointwork_policy::{
     contract::{self, Moment},
     grace::{self, Absence},

@@ -1,6 +1,6 @@
 //! `[device]`: sessions of devices. Defaults are those of the field's deployments.
 
-use pointwork_core::device::{DeviceSettings, LimiterSettings, ThrottleSettings};
+use pointwork_core::devices::{DeviceSettings, LimiterSettings, ThrottleSettings};
 
 use crate::config::values::bounded::Bounded;
 use crate::config::values::section::section;

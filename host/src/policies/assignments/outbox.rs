@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use pointwork_core::experiment::Experiment;
+use pointwork_core::experiments::Experiment;
 
 /// The most units between two flushes, of all experiments together.
 const UNITS_MAX: usize = 100_000;

@@ -3,7 +3,7 @@
 use parking_lot::{Mutex, RwLock};
 use std::{collections::HashMap, sync::Arc};
 
-use pointwork_core::experiment::{Experiment, Exposure, Slot, Status, Trial};
+use pointwork_core::experiments::{Experiment, ExperimentStatus, Exposure, Slot, Trial};
 
 use super::outbox::{EndedCall, ExperimentOutbox, UserInArm};
 use crate::driver::clock::unix_ms;
@@ -122,7 +122,7 @@ impl RunningExperiment {
 
     /// The treatment that is asked as a shadow for a unit: that of its bucket.
     pub(crate) fn shadow_of(&self, unit: &str) -> Option<usize> {
-        let is_shadowing = self.experiment.shadow_only && self.experiment.status == Status::Running;
+        let is_shadowing = self.experiment.shadow_only && self.experiment.status == ExperimentStatus::Running;
         is_shadowing.then(|| self.experiment.arm_of(unit)).filter(|arm| *arm > 0)
     }
 }
@@ -169,7 +169,7 @@ impl Assignments {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use pointwork_core::{device::Record, experiment::Exposure};
+    use pointwork_core::{devices::DeviceRecord, experiments::Exposure};
 
     use super::*;
 
@@ -190,8 +190,9 @@ mod tests {
     fn a_device_is_announced_when_its_observation_begins_and_for_a_minute() {
         let (control, treatment) = (exposure("control", true), exposure("treatment", false));
         assert!(must_announce(None, &control, 1_000));
-        let record = Record::default().exposed(&control, 1_000);
-        let announced = |record: &Record, exposure, now_ms| must_announce(record.trial.as_deref(), exposure, now_ms);
+        let record = DeviceRecord::default().exposed(&control, 1_000);
+        let announced =
+            |record: &DeviceRecord, exposure, now_ms| must_announce(record.trial.as_deref(), exposure, now_ms);
         assert!(announced(&record, &control, 60_999) && !announced(&record, &control, 61_000));
         // Its horizon is over, and it comes into the treatment.
         assert!(!announced(&record, &control, 601_000), "the control has no guardrails");

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use pointwork_core::experiment::{Experiment, Experiments as ExperimentList, Module, Slot};
+use pointwork_core::experiments::{ArmModule, Experiment, Experiments as ExperimentList, Slot};
 
 use super::{
     load_arms::{engine_name, needed_arms},
@@ -83,9 +83,9 @@ impl Experiments {
     fn rules(&self, experiment: &Experiment) -> Option<Vec<ArmRule>> {
         let state = self.state.lock();
         let rule = |arm: usize| match &experiment.arms.get(arm)?.module {
-            Module::Current => Some(ArmRule::Current),
-            Module::Native => Some(ArmRule::Native),
-            Module::Digest(digest) => {
+            ArmModule::Current => Some(ArmRule::Current),
+            ArmModule::Native => Some(ArmRule::Native),
+            ArmModule::Digest(digest) => {
                 let name = engine_name(experiment, arm)?;
                 if state.loaded.get(&name) == Some(digest) {
                     Some(ArmRule::Loaded(name))

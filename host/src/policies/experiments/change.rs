@@ -1,8 +1,9 @@
 //! Creates and changes experiments for operators.
 
 use bytes::Bytes;
-use pointwork_core::experiment::{
-    Arm, ChangeError, Experiment, Experiments as ExperimentList, Guardrails, HORIZON_MS, Module, Slot, Status,
+use pointwork_core::experiments::{
+    Arm, ArmModule, ChangeError, Experiment, ExperimentStatus, Experiments as ExperimentList, Guardrails, HORIZON_MS,
+    Slot,
 };
 use serde::Deserialize;
 
@@ -76,14 +77,15 @@ impl Experiments {
     /// When it is not valid, or cannot be stored.
     pub async fn create(&self, new: NewExperiment) -> Result<Experiment, ExperimentError> {
         let created_ms = unix_ms();
-        let arm = |arm: NewArm| Ok::<_, ExperimentError>(Arm { name: arm.name, module: Module::try_from(arm.module)? });
+        let arm =
+            |arm: NewArm| Ok::<_, ExperimentError>(Arm { name: arm.name, module: ArmModule::try_from(arm.module)? });
         let experiment = Experiment {
             salt: new.salt.unwrap_or_else(|| format!("{created_ms}-{:08x}", fastrand::u32(..))),
             name: new.name,
             slot: new.slot,
             arms: new.arms.into_iter().map(arm).collect::<Result<_, _>>()?,
             weights: new.weights,
-            status: Status::Running,
+            status: ExperimentStatus::Running,
             shadow_only: new.shadow_only,
             horizon_ms: new.horizon_ms.unwrap_or(HORIZON_MS),
             window_ms: self.window_ms,

@@ -1,8 +1,8 @@
 //! Names the reasons why an operation on experiments fails.
 
 use pointwork_core::{
-    device::StoreAway,
-    experiment::{ChangeError, CreateError, NoModule},
+    devices::StoreAway,
+    experiments::{ChangeError, CreateError, NoModule},
 };
 use pointwork_policy::LoadError;
 

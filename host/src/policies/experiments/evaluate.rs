@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use pointwork_core::experiment::{Experiment, Experiments as ExperimentList};
+use pointwork_core::experiments::{Experiment, Experiments as ExperimentList};
 use tokio::time::{Instant, sleep};
 
 use super::{state::Experiments, store::ExperimentStoreError, unit_tracker::UnitTracker};
@@ -91,7 +91,7 @@ fn can_change(experiment: &Experiment, now_ms: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use pointwork_core::experiment::{Guardrails, Slot, Status};
+    use pointwork_core::experiments::{ExperimentStatus, Guardrails, Slot};
 
     use super::*;
 
@@ -103,7 +103,7 @@ mod tests {
             salt: "s".to_owned(),
             arms: Vec::new(),
             weights: Vec::new(),
-            status: Status::Paused,
+            status: ExperimentStatus::Paused,
             shadow_only: false,
             horizon_ms: 60_000,
             window_ms: 2_500,

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use pointwork_core::experiment::{Experiment, Experiments as ExperimentList, Module, Slot, Status};
+use pointwork_core::experiments::{ArmModule, Experiment, ExperimentStatus, Experiments as ExperimentList, Slot};
 use tokio::time::Instant;
 
 use super::{state::Experiments, store::ExperimentStoreError};
@@ -16,7 +16,7 @@ impl Experiments {
     pub(super) async fn load_arms(&self) {
         let _one_at_a_time = self.loading.lock().await;
         let known = self.state.lock().known.clone().unwrap_or_default();
-        for experiment in known.list.iter().filter(|experiment| experiment.status == Status::Running) {
+        for experiment in known.list.iter().filter(|experiment| experiment.status == ExperimentStatus::Running) {
             let mut is_news = false;
             for arm in 0..experiment.arms.len() {
                 is_news |= self.load_arm(experiment, arm).await;
@@ -86,7 +86,7 @@ impl Experiments {
 
 /// The engine's names of the arms of running experiments.
 pub(super) fn needed_arms(known: &ExperimentList) -> BTreeSet<Arc<str>> {
-    let running = known.list.iter().filter(|experiment| experiment.status == Status::Running);
+    let running = known.list.iter().filter(|experiment| experiment.status == ExperimentStatus::Running);
     let names = |experiment: &Experiment| -> Vec<Arc<str>> {
         let arms = 0..experiment.arms.len();
         arms.filter_map(|arm| own_module(experiment, arm)).map(|(name, _)| name).collect()
@@ -96,7 +96,7 @@ pub(super) fn needed_arms(known: &ExperimentList) -> BTreeSet<Arc<str>> {
 
 /// The engine's name of an arm that has a module of its own, and its digest.
 fn own_module(experiment: &Experiment, arm: usize) -> Option<(Arc<str>, &str)> {
-    let Module::Digest(digest) = &experiment.arms.get(arm)?.module else { return None };
+    let ArmModule::Digest(digest) = &experiment.arms.get(arm)?.module else { return None };
     Some((engine_name(experiment, arm)?, digest))
 }
 

@@ -6,7 +6,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use pointwork_core::experiment::{Experiment, Experiments as ExperimentList, Module, Slot, Status};
+use pointwork_core::experiments::{ArmModule, Experiment, ExperimentStatus, Experiments as ExperimentList, Slot};
 use tokio::time::{Instant, sleep};
 
 use super::{
@@ -74,11 +74,11 @@ impl Experiments {
         let is_again = is_promotion(&known, found, arm);
         let next = if is_again { known.clone() } else { known.promote(name, arm, unix_ms())? };
         let pushed = match next.get(name).and_then(promoted_module) {
-            Some(Module::Digest(digest)) => {
+            Some(ArmModule::Digest(digest)) => {
                 Some(self.store.module(digest).await?.ok_or(ExperimentStoreError::NoModule)?)
             }
-            Some(Module::Native) => return Err(ExperimentError::NativeInCluster),
-            Some(Module::Current) | None => None,
+            Some(ArmModule::Native) => return Err(ExperimentError::NativeInCluster),
+            Some(ArmModule::Current) | None => None,
         };
         let promoted = if is_again { found.clone() } else { self.end_promoted(name, arm).await? };
         let Some(module) = pushed else { return Ok(promoted) };
@@ -122,18 +122,18 @@ impl Experiments {
         let slot = engine_slot(experiment.slot);
         let ended_ms = experiment.ended_ms.unwrap_or_default();
         let outcome = match promoted_module(experiment) {
-            None | Some(Module::Current) => Ok("it serves already".to_owned()),
+            None | Some(ArmModule::Current) => Ok("it serves already".to_owned()),
             Some(_) if self.modules.written_ms(slot).is_some_and(|written_ms| written_ms > ended_ms) => {
                 Ok("not switched: its file in the policy directory is newer".to_owned())
             }
-            Some(Module::Native) => {
+            Some(ArmModule::Native) => {
                 self.policies.unload(slot);
                 Ok("the native rule serves".to_owned())
             }
-            Some(Module::Digest(digest)) if is_old && self.policies.was_undone(slot, digest) => {
+            Some(ArmModule::Digest(digest)) if is_old && self.policies.was_undone(slot, digest) => {
                 Ok("not switched: it was undone here".to_owned())
             }
-            Some(Module::Digest(digest)) => self.switch_to(experiment.slot, digest).await,
+            Some(ArmModule::Digest(digest)) => self.switch_to(experiment.slot, digest).await,
         };
         let is_done = outcome.is_ok();
         let outcome = outcome.unwrap_or_else(|why| format!("not switched: {why}"));
@@ -158,12 +158,12 @@ impl Experiments {
 
 /// Whether this experiment is the last promotion of its slot, with this arm if one is given.
 fn is_promotion(known: &ExperimentList, experiment: &Experiment, arm: Option<&str>) -> bool {
-    let Status::Promoted { arm: promoted } = &experiment.status else { return false };
+    let ExperimentStatus::Promoted { arm: promoted } = &experiment.status else { return false };
     let is_last = known.promotion(experiment.slot).is_some_and(|last| last.name == experiment.name);
     is_last && arm.is_none_or(|arm| arm == promoted)
 }
 
 /// The module of the promoted arm.
-fn promoted_module(experiment: &Experiment) -> Option<&Module> {
+fn promoted_module(experiment: &Experiment) -> Option<&ArmModule> {
     experiment.promoted_arm().map(|arm| &arm.module)
 }

@@ -1,6 +1,6 @@
 //! Reports an experiment: the results of its units so far, and the statistics over them.
 
-use pointwork_core::experiment::{Arm, Experiment, Status, Tally};
+use pointwork_core::experiments::{Arm, Experiment, ExperimentStatus, Tally};
 use pointwork_statistics::{Disagreement, ExperimentReport, GuardrailReading, Study, report};
 
 use super::{
@@ -78,7 +78,7 @@ fn guardrails<'a>(
         if outside_of >= min { mean_observed.max(mean(outside_sum, outside_of)) } else { mean_observed }
     };
     let crossed = |name: &str, arm: &str| match &experiment.status {
-        Status::Aborted { guardrail: Some(guardrail), reason } => {
+        ExperimentStatus::Aborted { guardrail: Some(guardrail), reason } => {
             let is_it = guardrail.as_str() == name && reason.starts_with(&format!("guardrail: {arm}:"));
             experiment.ended_ms.filter(|_| is_it)
         }

@@ -1,6 +1,6 @@
 //! Computes the results of units from the records of devices and from the sums of users.
 
-use pointwork_core::experiment::{Experiment, Slot, Trial};
+use pointwork_core::experiments::{Experiment, Slot, Trial};
 
 use pointwork_statistics::{MeasuredOutcome, Unit, outcome};
 
@@ -173,9 +173,9 @@ mod tests {
 
     #[test]
     fn a_trial_of_another_experiment_has_no_row() {
-        let arm = |name: &str| pointwork_core::experiment::Arm {
+        let arm = |name: &str| pointwork_core::experiments::Arm {
             name: name.to_owned(),
-            module: pointwork_core::experiment::Module::Native,
+            module: pointwork_core::experiments::ArmModule::Native,
         };
         let experiment = Experiment {
             name: "e".to_owned(),
@@ -183,7 +183,7 @@ mod tests {
             salt: "s".to_owned(),
             arms: vec![arm("control"), arm("treatment")],
             weights: vec![5_000, 5_000],
-            status: pointwork_core::experiment::Status::Running,
+            status: pointwork_core::experiments::ExperimentStatus::Running,
             shadow_only: false,
             horizon_ms: 60_000,
             window_ms: 2_500,
@@ -194,7 +194,7 @@ mod tests {
             version: 1,
         };
         let exposure = experiment.exposure(1, true).unwrap();
-        let record = pointwork_core::device::Record::default().exposed(&exposure, 1_000).refused(1_000);
+        let record = pointwork_core::devices::DeviceRecord::default().exposed(&exposure, 1_000).refused(1_000);
         let trial = record.trial.unwrap();
         let row = of_trial(&experiment, "e:s", &trial, 2_000).unwrap();
         assert_eq!((row.arm, row.decisions, row.failures, row.offline_ms), (1, 1, 1, 1_000));

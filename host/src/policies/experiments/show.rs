@@ -1,6 +1,6 @@
 //! Shows experiments to operators, as JSON.
 
-use pointwork_core::experiment::{Experiment, Status};
+use pointwork_core::experiments::{Experiment, ExperimentStatus};
 use serde_json::{Value, json};
 
 use super::{error::ExperimentError, load_arms::engine_name, state::Experiments, store::UNITS_MAX};
@@ -19,18 +19,18 @@ impl Experiments {
             })
             .collect();
         let note = match &experiment.status {
-            Status::Promoted { .. } if self.rollouts().is_some() => {
+            ExperimentStatus::Promoted { .. } if self.rollouts().is_some() => {
                 Some("it was pushed: `pointwork policy status` says where it serves")
             }
-            Status::Promoted { .. } => Some(
+            ExperimentStatus::Promoted { .. } => Some(
                 "it serves on replicas that start later too, until a file of the slot in the policy directory is written: put its file \
                  there to keep it",
             ),
             _ => None,
         };
         let (reason, guardrail, promoted) = match &experiment.status {
-            Status::Aborted { reason, guardrail } => (Some(reason), guardrail.as_ref(), None),
-            Status::Promoted { arm } => (None, None, Some(arm)),
+            ExperimentStatus::Aborted { reason, guardrail } => (Some(reason), guardrail.as_ref(), None),
+            ExperimentStatus::Promoted { arm } => (None, None, Some(arm)),
             _ => (None, None, None),
         };
         let arms = experiment.arms.iter().zip(&experiment.weights);

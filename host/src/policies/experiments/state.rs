@@ -6,12 +6,12 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use pointwork_core::experiment::Experiments as ExperimentList;
+use pointwork_core::experiments::Experiments as ExperimentList;
 use tokio::{sync::Notify, time::Instant};
 
 use super::store::ExperimentStore;
 use crate::{
-    cluster::{Replicas, device_store::Store as DeviceStore},
+    cluster::{Replicas, device_store::DeviceStore},
     config::Config,
     policies::{assignments::ExperimentOutbox, directory::ModulePaths, rollout::Rollouts, slots::Policies},
 };

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use pointwork_core::experiment::{Experiment, Outcomes, Status, Tally};
+use pointwork_core::experiments::{Experiment, ExperimentStatus, Outcomes, Tally};
 use tokio::time::Instant;
 
 use super::{
@@ -88,7 +88,11 @@ impl UnitTracker {
         }
         experiments.store.finish(&experiment.id(), &finished).await?;
         self.add_finished(experiment, finished);
-        if experiment.status == Status::Running { self.check_guardrails(experiments, experiment).await } else { Ok(()) }
+        if experiment.status == ExperimentStatus::Running {
+            self.check_guardrails(experiments, experiment).await
+        } else {
+            Ok(())
+        }
     }
 
     fn add_finished(&mut self, experiment: &Experiment, rows: impl IntoIterator<Item = (String, UnitRow)>) {
@@ -118,7 +122,7 @@ impl UnitTracker {
             announced.retain(|unit| self.finished.contains(unit));
         }
         self.since_ms = exposed.now_ms;
-        if experiment.status == Status::Running {
+        if experiment.status == ExperimentStatus::Running {
             self.watched.extend(announced.into_iter().map(|unit| (unit, Instant::now())));
         }
         Ok(())

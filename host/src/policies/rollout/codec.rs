@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use pointwork_core::rollout::{Document, Failed, Pending, Quarantined, Report, ReportError};
+use pointwork_core::rollout::{Document, FailedPush, PendingPush, QuarantinedDigest, ReplicaReport, ReportError};
 use serde::{Deserialize, Serialize};
 
 /// The longest message of an error. Every replica reads it once a second.
@@ -31,12 +31,12 @@ pub(super) fn read_document(text: &[u8]) -> Result<Document, serde_json::Error> 
     serde_json::from_slice::<DocumentJson>(text).map(Json::read)
 }
 
-pub(super) fn write_report(report: &Report) -> String {
+pub(super) fn write_report(report: &ReplicaReport) -> String {
     serde_json::to_string(&ReportJson::write(report)).unwrap_or_default()
 }
 
 /// Reads a report, and the time by the store's clock when it was written.
-pub(super) fn read_report(text: &str) -> Option<(u64, Report)> {
+pub(super) fn read_report(text: &str) -> Option<(u64, ReplicaReport)> {
     let (at_ms, json) = text.split_once('\n')?;
     Some((at_ms.parse().ok()?, serde_json::from_str::<ReportJson>(json).ok()?.read()))
 }
@@ -142,13 +142,13 @@ json_of!(Document as DocumentJson {
     quarantined: Vec<QuarantinedJson>,
 });
 
-json_of!(Pending as PendingJson {
+json_of!(PendingPush as PendingJson {
     digest: String,
     pushed_ms: u64,
     force: bool,
 });
 
-json_of!(Failed as FailedJson {
+json_of!(FailedPush as FailedJson {
     digest: String,
     pushed_ms: u64,
     replica: Option<String>,
@@ -157,14 +157,14 @@ json_of!(Failed as FailedJson {
     at_ms: u64,
 });
 
-json_of!(Quarantined as QuarantinedJson {
+json_of!(QuarantinedDigest as QuarantinedJson {
     digest: String,
     why: String,
     replica: String,
     at_ms: u64,
 });
 
-json_of!(Report as ReportJson {
+json_of!(ReplicaReport as ReportJson {
     #[serde(rename = "digest")]
     serving: Option<String>,
     generation: u64,
@@ -199,14 +199,14 @@ mod tests {
     #[test]
     fn a_report_is_read_as_it_was_written() {
         let error = ReportError { digest: "d".into(), kind: "memory".into(), message: "none".into() };
-        let report = Report {
+        let report = ReplicaReport {
             serving: Some("s".into()),
             generation: 3,
             push: Some(9),
             prepared: Some("p".into()),
             error: Some(error),
         };
-        for report in [Report::default(), report] {
+        for report in [ReplicaReport::default(), report] {
             assert_eq!(read_report(&format!("17\n{}", write_report(&report))), Some((17, report)));
         }
         assert_eq!(read_report("17"), None);

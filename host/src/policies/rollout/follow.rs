@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use pointwork_core::rollout::{Seen, Uid};
+use pointwork_core::rollout::{RolloutView, Uid};
 use pointwork_policy::{Digest as EngineDigest, SlotName, Trip};
 use tokio::sync::{Notify, broadcast};
 use tokio::time::sleep;
@@ -97,7 +97,7 @@ impl RolloutState {
             }
         };
         let ClusterState { now_ms, live, is_complete } = cluster;
-        let seen = Seen {
+        let seen = RolloutView {
             now_ms: *now_ms,
             document: read.document.clone(),
             reports: stored.reports.iter().map(|(uid, (_, report))| (uid.clone(), report.clone())).collect(),
@@ -126,7 +126,7 @@ impl RolloutState {
         is_due
     }
 
-    async fn take_steps(self: &Arc<Self>, slot: SlotName, read: &StoredDocument, seen: &Seen) -> bool {
+    async fn take_steps(self: &Arc<Self>, slot: SlotName, read: &StoredDocument, seen: &RolloutView) -> bool {
         let mut is_due = false;
         for _ in 0..STEPS_MAX {
             let step = {

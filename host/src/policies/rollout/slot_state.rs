@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pointwork_core::rollout::{Digest, Document, Follower, Report, Uid};
+use pointwork_core::rollout::{Digest, Document, Follower, ReplicaReport, Uid};
 use pointwork_policy::{SlotName, SlotStatus};
 
 use super::store::Reports;
@@ -56,16 +56,16 @@ impl SlotRolloutState {
         }
     }
 
-    pub(super) fn report(&mut self, status: &SlotStatus) -> Report {
+    pub(super) fn report(&mut self, status: &SlotStatus) -> ReplicaReport {
         self.update(status);
         self.follower.report()
     }
 
     /// The same report as [`SlotRolloutState::report`], without a change of the machine. The machine must learn of quarantined
     /// digests only between its steps; otherwise a digest that it frees goes back into quarantine.
-    pub(super) fn peek_report(&self, status: &SlotStatus) -> Report {
+    pub(super) fn peek_report(&self, status: &SlotStatus) -> ReplicaReport {
         let serving = status.digest.map(|digest| Digest::from(digest.to_string()));
-        Report { serving, generation: status.generation, ..self.follower.report() }
+        ReplicaReport { serving, generation: status.generation, ..self.follower.report() }
     }
 
     /// Drops the modules that are no longer needed.
@@ -102,7 +102,7 @@ impl SlotRolloutState {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use pointwork_core::rollout::{Seen, Step};
+    use pointwork_core::rollout::{RolloutStep, RolloutView};
 
     use super::*;
     use crate::config::{PolicyConfig, RpcConfig};
@@ -114,13 +114,13 @@ mod tests {
         let policies = Policies::new(&PolicyConfig::default(), &RpcConfig::default()).unwrap();
         policies.quarantine(slot, pointwork_policy::Digest::of_generation(b"bad", "{}"), "traps");
         let mut state = SlotRolloutState::new("me".into(), 1_000);
-        assert_eq!(state.peek_report(&policies.slot_status(slot)), Report::default());
+        assert_eq!(state.peek_report(&policies.slot_status(slot)), ReplicaReport::default());
         assert_eq!(
-            state.follower.step(&Seen::default()),
+            state.follower.step(&RolloutView::default()),
             None,
             "the digest was quarantined before, and may be freed soon"
         );
         state.update(&policies.slot_status(slot));
-        assert!(matches!(state.follower.step(&Seen::default()), Some(Step::Write(_))));
+        assert!(matches!(state.follower.step(&RolloutView::default()), Some(RolloutStep::Write(_))));
     }
 }

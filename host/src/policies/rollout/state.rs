@@ -4,7 +4,7 @@ use parking_lot::Mutex;
 use std::sync::{Arc, atomic::AtomicBool, mpsc};
 use std::time::Duration;
 
-use pointwork_core::rollout::{Digest, Report, Uid};
+use pointwork_core::rollout::{Digest, ReplicaReport, Uid};
 use pointwork_policy::SlotName;
 use tokio::sync::Notify;
 
@@ -33,7 +33,7 @@ pub(super) struct RolloutState {
     /// Notified when the store should be read at once.
     pub(super) news: Arc<Notify>,
     /// The reports that were last announced to the other replicas.
-    pub(super) announced: Mutex<Vec<(SlotName, Report)>>,
+    pub(super) announced: Mutex<Vec<(SlotName, ReplicaReport)>>,
     /// Whether Redis did not answer the last time.
     pub(super) is_away: AtomicBool,
     /// Whether Redis was read once. Before that it is not connected yet, and the connection logs when it stays away.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use pointwork_core::rollout::{Report, Uid};
+use pointwork_core::rollout::{ReplicaReport, Uid};
 use pointwork_policy::SlotName;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ impl RolloutState {
     }
 }
 
-fn replica(report: Option<&(u64, Report)>, is_live: bool, is_this: bool) -> Value {
+fn replica(report: Option<&(u64, ReplicaReport)>, is_live: bool, is_this: bool) -> Value {
     let Some((at_ms, report)) = report else { return json!({ "live": is_live, "this": is_this }) };
     let error = report
         .error

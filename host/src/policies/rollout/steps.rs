@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pointwork_core::rollout::{Digest, Document, Step};
+use pointwork_core::rollout::{Digest, Document, RolloutStep};
 use pointwork_policy::{Digest as EngineDigest, SlotName};
 
 use super::state::RolloutState;
@@ -23,29 +23,29 @@ impl RolloutState {
     pub(super) async fn carry_out(
         self: &Arc<Self>,
         slot: SlotName,
-        step: Step,
+        step: RolloutStep,
         read: &StoredDocument,
         now_ms: u64,
     ) -> AfterStep {
         match step {
-            Step::Prepare(digest) => self.prepare(slot, digest),
-            Step::Switch(digest) => self.switch(slot, &digest, now_ms),
-            Step::Unload => self.policies.unload(slot),
-            Step::Quarantine(digest, why) => {
+            RolloutStep::Prepare(digest) => self.prepare(slot, digest),
+            RolloutStep::Switch(digest) => self.switch(slot, &digest, now_ms),
+            RolloutStep::Unload => self.policies.unload(slot),
+            RolloutStep::Quarantine(digest, why) => {
                 self.slot(slot).lock().prepared.remove(&digest);
                 if let Ok(digest) = digest.parse::<EngineDigest>() {
                     self.policies.quarantine(slot, digest, &why);
                 }
             }
-            Step::Free(digest) => {
+            RolloutStep::Free(digest) => {
                 if let Ok(digest) = digest.parse::<EngineDigest>() {
                     self.policies.retry(slot, &digest);
                 }
             }
-            Step::Discard(digest) => drop(self.slot(slot).lock().prepared.remove(&digest)),
-            Step::Store(digest) => return self.after_write(self.store_again(slot, [&digest], now_ms).await),
-            Step::Write(document) => return self.write(slot, read, &document).await,
-            Step::Restore(document) => {
+            RolloutStep::Discard(digest) => drop(self.slot(slot).lock().prepared.remove(&digest)),
+            RolloutStep::Store(digest) => return self.after_write(self.store_again(slot, [&digest], now_ms).await),
+            RolloutStep::Write(document) => return self.write(slot, read, &document).await,
+            RolloutStep::Restore(document) => {
                 tracing::warn!(%slot, "Redis has forgotten what serves, and is told");
                 let modules = document.modules();
                 if let Err(error) = self.store_again(slot, &modules, now_ms).await {

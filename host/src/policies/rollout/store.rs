@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use pointwork_core::rollout::{Digest, Document, Report, Uid};
+use pointwork_core::rollout::{Digest, Document, ReplicaReport, Uid};
 use pointwork_policy::SlotName;
 use socketioxide_redis_streams::transport::TransportError;
 use socketioxide_redis_streams::transport::redis::{Redis, ScriptReply};
@@ -64,7 +64,7 @@ pub(super) struct StoredDocument {
 }
 
 /// By replica: when it reported, and what.
-pub(super) type Reports = BTreeMap<Uid, (u64, Report)>;
+pub(super) type Reports = BTreeMap<Uid, (u64, ReplicaReport)>;
 
 /// What Redis holds of one slot.
 pub(super) struct StoredSlot {
@@ -88,7 +88,7 @@ impl RolloutStore {
     pub(super) async fn turn(
         &self,
         uid: &str,
-        reports: &[(SlotName, Report)],
+        reports: &[(SlotName, ReplicaReport)],
     ) -> RolloutStoreResult<(u64, Vec<StoredSlot>)> {
         let mut args: Vec<Bytes> = vec![text(uid), number(SILENT_MS), number(REPORTS_LIFE_MS)];
         for (slot, report) in reports {

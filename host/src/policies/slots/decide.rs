@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use pointwork_contract as contract;
 use pointwork_core::{
-    decision::{Absence, Call, Candidate, Choice, Doubt, Event, Incumbent, Newcomer, SettleVerdict, Verdict},
-    experiment::{Exposure, Slot, Trial},
-    rules,
+    decisions::{Absence, Call, Candidate, Choice, Doubt, Event, Incumbent, Newcomer, SettleVerdict, Verdict, rules},
+    experiments::{Exposure, Slot, Trial},
 };
 use pointwork_policy::{By, Digest, Grace, Presence, Settle, Target, contract::Moment};
 
@@ -54,8 +53,8 @@ impl Policies {
     /// Which candidate gets the call. `key` stands for the user, see [`pointwork_policy::user_key`].
     pub fn choose(&self, key: u64, call: &Call, candidates: &[Candidate]) -> Choice {
         let question = contract::target_question(moment(key), call, candidates);
-        let native = || contract::from_choice(rules::target(candidates));
-        contract::to_choice(self.decide_for_user::<Target>(key, question, native))
+        let native = || contract::target_to_contract(rules::target(candidates));
+        contract::target_to_core(self.decide_for_user::<Target>(key, question, native))
     }
 
     /// For how many milliseconds a call that found no daemon is held.
@@ -67,8 +66,8 @@ impl Policies {
     /// Whether a call whose target is in doubt goes on waiting.
     pub fn judge(&self, key: u64, call: &Call, doubt: &Doubt) -> Verdict {
         let question = contract::presence_question(moment(key), call, doubt);
-        let native = || contract::from_verdict(rules::presence(doubt, self.recheck_ms, self.grace_ms));
-        contract::to_verdict(self.decide_for_user::<Presence>(key, question, native))
+        let native = || contract::presence_to_contract(rules::presence(doubt, self.recheck_ms, self.grace_ms));
+        contract::presence_to_core(self.decide_for_user::<Presence>(key, question, native))
     }
 
     /// Which of two sockets holds a device's session; experiments are ignored. `key` stands for the device; `history` is newest first.
@@ -81,8 +80,8 @@ impl Policies {
         history: &[Event],
     ) -> SettleVerdict {
         let question = contract::settle_question(moment(key), window_ms, incumbent, newcomer, history);
-        let native = || contract::from_settle(rules::settle(window_ms, incumbent));
-        contract::to_settle(self.decide::<Settle>(None, None, question, native).verdict)
+        let native = || contract::settle_to_contract(rules::settle(window_ms, incumbent));
+        contract::settle_to_core(self.decide::<Settle>(None, None, question, native).verdict)
     }
 
     /// Which of two sockets holds a device's session, decided in its arm if an experiment runs. `history` is newest first.
@@ -96,7 +95,7 @@ impl Policies {
     ) -> SettleDecision {
         let key = pointwork_policy::device_key(device.device);
         let question = contract::settle_question(moment(key), window_ms, incumbent, newcomer, history);
-        let native = || contract::from_settle(rules::settle(window_ms, incumbent));
+        let native = || contract::settle_to_contract(rules::settle(window_ms, incumbent));
         let running = self.assignments.running(Slot::Settle);
         let arm =
             running.as_ref().and_then(|running| running.arm_of_device(device.device, device.trial, device.pinned));
@@ -108,7 +107,7 @@ impl Policies {
         let SlotDecision { verdict, is_failed, source } = self.decide::<Settle>(in_arm, shadow, question, native);
         let exposure =
             in_arm.and_then(|(running, arm)| running.device_decided(device.device, device.trial, arm, is_failed));
-        SettleDecision { verdict: contract::to_settle(verdict), exposure, source }
+        SettleDecision { verdict: contract::settle_to_core(verdict), exposure, source }
     }
 
     /// Decides about a call of the user that `key` stands for, in its arm if an experiment runs.
@@ -153,7 +152,7 @@ impl Policies {
         }
         let name = in_arm.and_then(|(running, arm)| running.experiment.arms.get(arm));
         if decision.digest.is_some() {
-            self.costs[S::NAME as usize].note_span(decision.cost);
+            self.costs[S::NAME as usize].record_duration(decision.cost);
         }
         if let Some(records) = self.records.get() {
             records.note::<S>(question, &decision, name.map(|arm| arm.name.as_str().into()));

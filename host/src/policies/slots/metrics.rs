@@ -3,7 +3,7 @@
 use pointwork_policy::{SlotName, SlotStatus};
 
 use super::state::Policies;
-use crate::telemetry::Page;
+use crate::telemetry::MetricsPage;
 
 /// How long guests take.
 const COST: &str = "pointwork_policy_decision_seconds";
@@ -11,7 +11,7 @@ const COST: &str = "pointwork_policy_decision_seconds";
 impl Policies {
     /// Copies the slots' own counters to the metrics, so that decisions do not pay for metrics. `is_refused`: whether this replica
     /// cannot load what the cluster says, see [`Rollouts::is_refused`](crate::policies::rollout::Rollouts::is_refused).
-    pub(crate) fn expose(&self, page: &mut Page, is_refused: impl Fn(SlotName) -> bool) {
+    pub(crate) fn expose(&self, page: &mut MetricsPage, is_refused: impl Fn(SlotName) -> bool) {
         let status = self.status();
         expose_info(page, &status);
         page.begin(COST);
@@ -40,7 +40,7 @@ impl Policies {
 }
 
 /// Exposes what serves each slot. Former generations are left out.
-fn expose_info(page: &mut Page, status: &[SlotStatus]) {
+fn expose_info(page: &mut MetricsPage, status: &[SlotStatus]) {
     const INFO: &str = "pointwork_policy_info";
     page.begin(INFO);
     for SlotStatus { slot, info, digest, source, .. } in status {

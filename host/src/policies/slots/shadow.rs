@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use pointwork_core::experiment::Slot;
+use pointwork_core::experiments::Slot;
 use pointwork_policy::{Grace, Policy, Presence, Settle, SlotName, Target, record::Recorded};
 
 use super::state::Policies;

@@ -14,7 +14,7 @@ use crate::{
         assignments::{Assignments, EndedCall},
         records::Records,
     },
-    telemetry::{Buckets, DECISION_NS},
+    telemetry::{DECISION_NS, FixedHistogram},
 };
 
 /// Evaluates an expression with the policy of a slot.
@@ -55,7 +55,7 @@ pub struct Policies {
     pub(super) state_dirs: Option<[SlotStateDir; 4]>,
     pub(super) assignments: Assignments,
     /// How long guests took in each slot, in the order of [`SlotName::ALL`].
-    pub(super) costs: [Buckets; SlotName::ALL.len()],
+    pub(super) costs: [FixedHistogram; SlotName::ALL.len()],
     pub(super) grace_ms: u32,
     pub(super) recheck_ms: u32,
 }
@@ -83,7 +83,7 @@ impl Policies {
             records: OnceLock::new(),
             state_dirs: open_state_dirs(settings)?,
             assignments: Assignments::default(),
-            costs: SlotName::ALL.map(|_| Buckets::new(&DECISION_NS)),
+            costs: SlotName::ALL.map(|_| FixedHistogram::new(&DECISION_NS)),
             grace_ms: rpc.grace_ms.get(),
             recheck_ms: rpc.presence_poll_ms.get(),
         };

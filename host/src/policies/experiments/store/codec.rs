@@ -1,6 +1,6 @@
 //! Writes all experiments as JSON and reads them.
 
-use pointwork_core::experiment::Experiments as ExperimentList;
+use pointwork_core::experiments::Experiments as ExperimentList;
 
 use super::error::{ExperimentStoreError, ExperimentStoreResult};
 

@@ -23,7 +23,7 @@ use std::{
     sync::Arc,
 };
 
-use pointwork_core::experiment::Experiments as ExperimentList;
+use pointwork_core::experiments::Experiments as ExperimentList;
 use socketioxide_redis_streams::transport::redis::Redis;
 
 use super::{

@@ -7,7 +7,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use pointwork_core::experiment::{Experiment, Experiments as ExperimentList};
+use pointwork_core::experiments::{Experiment, Experiments as ExperimentList};
 
 use super::{
     codec::{read_list, write_list},

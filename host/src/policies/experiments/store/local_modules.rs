@@ -7,7 +7,7 @@ use std::{
     time::SystemTime,
 };
 
-use pointwork_core::experiment::Experiments as ExperimentList;
+use pointwork_core::experiments::Experiments as ExperimentList;
 
 use super::{
     error::{ExperimentStoreError, ExperimentStoreResult},

@@ -1,6 +1,6 @@
 //! Sorts the digests of modules by whether an experiment needs them.
 
-use pointwork_core::experiment::{Arm, Experiments as ExperimentList, Module, Slot};
+use pointwork_core::experiments::{Arm, ArmModule, Experiments as ExperimentList, Slot};
 
 /// The most stored modules that no experiment needs. The oldest ones are removed first.
 pub(super) const UNNEEDED_MAX: usize = 16;
@@ -30,7 +30,7 @@ impl<'a> ModuleDigests<'a> {
 
 fn digest(arm: &Arm) -> Option<&str> {
     match &arm.module {
-        Module::Digest(digest) => Some(digest),
-        Module::Current | Module::Native => None,
+        ArmModule::Digest(digest) => Some(digest),
+        ArmModule::Current | ArmModule::Native => None,
     }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use pointwork_core::experiment::Experiments as ExperimentList;
+use pointwork_core::experiments::Experiments as ExperimentList;
 use socketioxide_redis_streams::transport::redis::{Redis, ScriptReply};
 
 use super::{

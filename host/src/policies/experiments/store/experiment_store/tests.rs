@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pointwork_core::experiment::{Arm, Experiment, Guardrails, Module, Slot, Status};
+use pointwork_core::experiments::{Arm, ArmModule, Experiment, ExperimentStatus, Guardrails, Slot};
 use socketioxide_redis_streams::transport::redis::{Redis, RedisOptions};
 
 use bytes::Bytes;
@@ -19,14 +19,14 @@ const AT_LAST: Duration = Duration::from_secs(10);
 
 fn experiment(name: &str, digest: &str) -> Experiment {
     let arm = |name: &str, module| Arm { name: name.to_owned(), module };
-    let treatment = Module::try_from(digest.to_owned()).unwrap();
+    let treatment = ArmModule::try_from(digest.to_owned()).unwrap();
     Experiment {
         name: name.to_owned(),
         slot: Slot::Settle,
         salt: "s".to_owned(),
-        arms: vec![arm("control", Module::Current), arm("treatment", treatment)],
+        arms: vec![arm("control", ArmModule::Current), arm("treatment", treatment)],
         weights: vec![9_500, 500],
-        status: Status::Running,
+        status: ExperimentStatus::Running,
         shadow_only: false,
         horizon_ms: 60_000,
         window_ms: 2_500,
