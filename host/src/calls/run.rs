@@ -22,7 +22,7 @@ use crate::{
 };
 
 impl Calls {
-    /// Starts the layer and its timers, which run for as long as the current runtime.
+    /// Starts the calls and their timers, which run for as long as the current runtime.
     #[must_use]
     pub fn start(
         settings: &CallsConfig,
@@ -50,7 +50,7 @@ impl Calls {
         });
         for index in 0..SHARDS {
             let timed_out = move |calls: &Arc<Self>| {
-                calls.drive_shard(index, |shard, now| shard.switchboard.handle_timeout(now));
+                calls.drive_shard(index, |shard, now| shard.machine.handle_timeout(now));
             };
             keep_time(&calls, move |calls: &Self| &calls.shards[index], timed_out);
         }

@@ -57,7 +57,7 @@ impl Event {
 /// A connection, from the moment it was admitted.
 pub(super) struct Connection {
     identity: Identity,
-    party: Participant,
+    participant: Participant,
     calls: Arc<Calls>,
     events: OrderedEvents<Event>,
     /// For a client that can have offsets, as long as it is connected.
@@ -68,8 +68,8 @@ pub(super) struct Connection {
 
 impl Connection {
     pub(super) fn new(identity: Identity, calls: Arc<Calls>, place: Option<UserSocketGuard>) -> Self {
-        let (party, place) = (calls.party(&identity), Mutex::new(place.map(Box::new)));
-        Self { party, identity, calls, events: OrderedEvents::new(), following: Mutex::default(), place }
+        let (participant, place) = (calls.participant(&identity), Mutex::new(place.map(Box::new)));
+        Self { participant, identity, calls, events: OrderedEvents::new(), following: Mutex::default(), place }
     }
 
     /// The rooms the socket is in from the start: what is broadcast to a user reaches it by one of them.
@@ -104,7 +104,7 @@ impl Connection {
         self.events.connect(
             || {
                 socket_metrics().connected(self.scope());
-                self.calls.connect(socket, &self.party);
+                self.calls.connect(socket, &self.participant);
                 self.report_machine(socket, |machine| Activity::machine_came(machine, unix_ms()));
                 if self.is_follower() {
                     let last_offset = self.identity.last_offset.as_deref();
@@ -129,7 +129,7 @@ impl Connection {
         if self.events.close() {
             socket_metrics().disconnected(self.scope());
             *self.following.lock() = None;
-            let idle = self.calls.disconnect(socket, &self.party, departure);
+            let idle = self.calls.disconnect(socket, &self.participant, departure);
             // A machine that has another connection is not gone.
             if socket.extensions.get::<Superseded>().is_none() {
                 self.report_machine(socket, |machine| Activity::machine_went(machine, unix_ms(), idle, departure));
@@ -146,34 +146,34 @@ impl Connection {
     }
 
     pub(super) fn open_calls(&self, socket: &SocketRef, only_in_flight: bool) -> usize {
-        self.calls.calls_of(socket, &self.party, only_in_flight)
+        self.calls.calls_of(socket, &self.participant, only_in_flight)
     }
 
     pub(super) fn is_daemon(&self, socket: &SocketRef) -> bool {
-        self.calls.is_daemon(socket, &self.party)
+        self.calls.is_daemon(socket, &self.participant)
     }
 
     pub(super) fn hide(&self, socket: &SocketRef) {
-        self.calls.hide(socket, &self.party);
+        self.calls.hide(socket, &self.participant);
     }
 
     fn handle(&self, socket: &SocketRef, event: Event) {
-        let party = &self.party;
+        let participant = &self.participant;
         let activity = match event {
-            Event::Register(incoming) => return self.calls.register(socket, party, method(incoming)),
-            Event::Unregister(incoming) => return self.calls.unregister(socket, party, method(incoming)),
-            Event::Call(incoming, ack) => return self.calls.call(socket, party, incoming, ack),
-            Event::Result(incoming, ack) => return self.calls.hand_in(socket, party, incoming, ack),
-            Event::Resumed(incoming, ack) => return self.calls.resumed(socket, party, incoming, ack),
+            Event::Register(incoming) => return self.calls.register(socket, participant, method(incoming)),
+            Event::Unregister(incoming) => return self.calls.unregister(socket, participant, method(incoming)),
+            Event::Call(incoming, ack) => return self.calls.call(socket, participant, incoming, ack),
+            Event::Result(incoming, ack) => return self.calls.late_result(socket, participant, incoming, ack),
+            Event::Resumed(incoming, ack) => return self.calls.resumed(socket, participant, incoming, ack),
             Event::Ping(ack) => {
-                self.calls.touch(socket, party);
+                self.calls.touch(socket, participant);
                 return acknowledge(socket, ack, &serde_json::json!({}));
             }
             Event::SessionAlive(incoming) => activity::session_alive(incoming, unix_ms()),
             Event::SessionEnd(incoming) => activity::session_end(incoming, unix_ms()),
             Event::MachineAlive(incoming) => activity::machine_alive(incoming, unix_ms()),
         };
-        self.calls.touch(socket, party);
+        self.calls.touch(socket, participant);
         self.report(socket, activity.filter(|activity| self.is_news(activity)));
     }
 
