@@ -36,24 +36,24 @@ pub(super) enum CallAction {
     Emit {
         call: CallId,
         target: SocketId,
-        seat: Option<SocketLocation>,
+        location: Option<SocketLocation>,
         method: Arc<str>,
         params: Option<rmpv::Value>,
         left: Duration,
         /// The daemon is told what to name the call by.
         is_named: bool,
-        /// Of a call that is traced.
+        /// The span, if the call is traced.
         trace: Option<TraceContext>,
     },
     Notify {
         notice: WaitingNotice,
     },
     Answer {
-        held: OpenCall,
+        open_call: OpenCall,
         answer: Answer<Option<rmpv::Value>>,
     },
     Forget {
-        held: OpenCall,
+        open_call: OpenCall,
     },
     WarnSeveral {
         user: Arc<str>,

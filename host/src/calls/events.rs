@@ -23,46 +23,46 @@ use super::{
 };
 use crate::{
     edge::{
-        payload::{Answer, Incoming, memory_bytes},
-        send::{acknowledge, tell},
+        payload::{IncomingEvent, RpcAnswer, memory_bytes},
+        send::{acknowledge, emit},
         socketio::{AckSender, SocketRef, socket_id},
     },
-    telemetry::{Ended, Label, Tracer},
+    telemetry::{CallOutcome, MethodLabel, Tracer},
 };
 
 impl Calls {
-    /// A socket of the party is connected.
-    pub fn connect(self: &Arc<Self>, socket: &SocketRef, party: &Participant) {
-        let traits = Traits { local: true, resumable: party.capabilities.resume, ..Traits::default() };
-        if party.capabilities.resume {
-            socket.extensions.insert(ResumeKey(party.client));
+    /// A socket of the client is connected.
+    pub fn connect(self: &Arc<Self>, socket: &SocketRef, participant: &Participant) {
+        let traits = Traits { local: true, resumable: participant.capabilities.resume, ..Traits::default() };
+        if participant.capabilities.resume {
+            socket.extensions.insert(ResumeKey(participant.client));
         }
-        self.drive_shard(party.shard, |shard, now| {
+        self.drive_shard(participant.shard, |shard, now| {
             shard.sockets.insert(socket_id(socket.id), SocketLocation::Here(socket.clone()));
-            shard.switchboard.handle_connect(socket_id(socket.id), party.user.clone(), 0, traits, now);
+            shard.machine.handle_connect(socket_id(socket.id), participant.user.clone(), 0, traits, now);
         });
     }
 
-    /// A packet of the socket came in that is not the RPC layer's own.
-    pub fn touch(self: &Arc<Self>, socket: &SocketRef, party: &Participant) {
-        self.drive_shard(party.shard, |shard, now| shard.switchboard.handle_packet(socket_id(socket.id), now));
+    /// A packet of the socket arrived that is no RPC event.
+    pub fn touch(self: &Arc<Self>, socket: &SocketRef, participant: &Participant) {
+        self.drive_shard(participant.shard, |shard, now| shard.machine.handle_packet(socket_id(socket.id), now));
     }
 
     /// `rpc-register`; `method` is `None` when the payload names none.
-    pub fn register(self: &Arc<Self>, socket: &SocketRef, party: &Participant, method: Option<String>) {
+    pub fn register(self: &Arc<Self>, socket: &SocketRef, participant: &Participant, method: Option<String>) {
         let registered = method.map(|method| {
             let method: Arc<str> = method.into();
-            let outcome = self.drive_shard(party.shard, |shard, now| {
-                shard.switchboard.handle_register(socket_id(socket.id), method.clone(), now)
+            let outcome = self.drive_shard(participant.shard, |shard, now| {
+                shard.machine.handle_register(socket_id(socket.id), method.clone(), now)
             });
             (method, outcome)
         });
         match registered {
             Some((method, Ok(()))) => {
-                self.methods.registered(&method, || party.key);
-                self.replicas.joined(socket_id(socket.id), &party.user, party.capabilities.resume, &method);
-                socket.join(room::rpc(&party.user, &method));
-                tell(socket, "rpc-registered", &serde_json::json!({ "method": &*method }));
+                self.methods.registered(&method, || participant.key);
+                self.replicas.joined(socket_id(socket.id), &participant.user, participant.capabilities.resume, &method);
+                socket.join(room::rpc(&participant.user, &method));
+                emit(socket, "rpc-registered", &serde_json::json!({ "method": &*method }));
             }
             Some((_, Err(error))) => refuse(socket, "register", error.message()),
             None => refuse(socket, "register", message::INVALID_METHOD),
@@ -70,19 +70,19 @@ impl Calls {
     }
 
     /// `rpc-unregister`; `method` is `None` when the payload names none.
-    pub fn unregister(self: &Arc<Self>, socket: &SocketRef, party: &Participant, method: Option<String>) {
+    pub fn unregister(self: &Arc<Self>, socket: &SocketRef, participant: &Participant, method: Option<String>) {
         let unregistered = method.map(|method| {
             let method: Arc<str> = method.into();
-            let outcome = self.drive_shard(party.shard, |shard, now| {
-                shard.switchboard.handle_unregister(socket_id(socket.id), &method, now)
+            let outcome = self.drive_shard(participant.shard, |shard, now| {
+                shard.machine.handle_unregister(socket_id(socket.id), &method, now)
             });
             (method, outcome)
         });
         match unregistered {
             Some((method, Ok(()))) => {
                 self.replicas.left(socket_id(socket.id), &method);
-                socket.leave(room::rpc(&party.user, &method));
-                tell(socket, "rpc-unregistered", &serde_json::json!({ "method": &*method }));
+                socket.leave(room::rpc(&participant.user, &method));
+                emit(socket, "rpc-unregistered", &serde_json::json!({ "method": &*method }));
             }
             Some((_, Err(error))) => refuse(socket, "unregister", error.message()),
             None => refuse(socket, "unregister", message::INVALID_METHOD),
@@ -90,7 +90,13 @@ impl Calls {
     }
 
     /// `rpc-call {method, params}`, answered through `ack`.
-    pub fn call(self: &Arc<Self>, socket: &SocketRef, party: &Participant, incoming: Incoming, ack: AckSender) {
+    pub fn call(
+        self: &Arc<Self>,
+        socket: &SocketRef,
+        participant: &Participant,
+        incoming: IncomingEvent,
+        ack: AckSender,
+    ) {
         let bytes = incoming.bytes;
         let CallRequest { method, params, timeout } = match CallRequest::of(incoming, self.params_bytes_max) {
             Ok(asked) => asked,
@@ -100,18 +106,18 @@ impl Calls {
         let timeout = self.deadlines.of(&method, timeout);
         let memory_bytes = params.as_ref().map_or(0, memory_bytes);
         let method: Arc<str> = method.into();
-        let wants_waiting = party.capabilities.waiting;
+        let wants_waiting = participant.capabilities.waiting;
         let request =
             CallerRequest { caller: socket.clone(), ack, method: method.clone(), label, params, wants_waiting };
         let Some(place) = self.places.take(memory_bytes) else {
             return self.refuse(label, socket, request.ack, &CallRefused::TooManyCalls.into());
         };
         let span = self.tracer.as_ref().and_then(Tracer::call);
-        let mut held = Some(OpenCall::new(request, party.key, place, span));
-        let refused = self.drive_shard(party.shard, |shard, now| {
-            let call = shard.switchboard.handle_call(socket_id(socket.id), method, bytes, timeout, now)?;
+        let mut held = Some(OpenCall::new(request, participant.key, place, span));
+        let refused = self.drive_shard(participant.shard, |shard, now| {
+            let call = shard.machine.handle_call(socket_id(socket.id), method, bytes, timeout, now)?;
             if let Some(held) = held.take() {
-                shard.held.insert(call, held);
+                shard.open_calls.insert(call, held);
                 self.taken.fetch_add(1, Ordering::Relaxed);
             }
             Ok::<_, CallRefused>(())
@@ -121,19 +127,24 @@ impl Calls {
         }
     }
 
-    /// Tells a caller why its call was not taken.
-    fn refuse(&self, label: Label, caller: &SocketRef, ack: AckSender, refusal: &CallRefusal) {
-        self.methods.ended(label, Ended::Refused);
+    /// Acknowledges a refused call with the reason.
+    fn refuse(&self, label: MethodLabel, caller: &SocketRef, ack: AckSender, refusal: &CallRefusal) {
+        self.methods.ended(label, CallOutcome::Refused);
         metrics::counter!("rpc_refused_total", "reason" => refusal.label()).increment(1);
-        acknowledge(caller, ack, &Answer::error(refusal.to_string()));
+        acknowledge(caller, ack, &RpcAnswer::error(refusal.to_string()));
     }
 
-    /// The socket is gone. How long ago it was heard of.
-    pub fn disconnect(self: &Arc<Self>, socket: &SocketRef, party: &Participant, departure: Departure) -> Duration {
-        let idle = self.drive_shard(party.shard, |shard, now| {
-            let idle = shard.switchboard.directory().idle(socket_id(socket.id), now);
+    /// The socket is gone. Returns how long it had been silent.
+    pub fn disconnect(
+        self: &Arc<Self>,
+        socket: &SocketRef,
+        participant: &Participant,
+        departure: Departure,
+    ) -> Duration {
+        let idle = self.drive_shard(participant.shard, |shard, now| {
+            let idle = shard.machine.directory().idle(socket_id(socket.id), now);
             shard.sockets.remove(&socket_id(socket.id));
-            shard.switchboard.handle_disconnect(socket_id(socket.id), departure, now);
+            shard.machine.handle_disconnect(socket_id(socket.id), departure, now);
             idle.unwrap_or_default()
         });
         self.replicas.gone(socket_id(socket.id), departure);
@@ -144,5 +155,5 @@ impl Calls {
 /// `rpc-error {type, error}`.
 fn refuse(socket: &SocketRef, what: &'static str, error: &str) {
     metrics::counter!("rpc_errors_total", "type" => what).increment(1);
-    tell(socket, "rpc-error", &serde_json::json!({ "type": what, "error": error }));
+    emit(socket, "rpc-error", &serde_json::json!({ "type": what, "error": error }));
 }

@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{
     edge::{
-        payload::{Args, RPC_REQUEST, RpcRequest, fit},
-        send::undelivered,
+        payload::{Args, RPC_REQUEST, RpcRequest, check_args},
+        send::handle_send_error,
         socketio::SocketRef,
     },
     telemetry::TraceContext,
@@ -54,15 +54,15 @@ impl Calls {
     pub(super) fn send(
         self: &Arc<Self>,
         sending: OutgoingRequest<'_>,
-        seat: Option<SocketLocation>,
+        location: Option<SocketLocation>,
     ) -> Result<(), NotSent> {
         let (index, call) = (sending.index, sending.call);
-        let waiting = match seat {
+        let waiting = match location {
             None => return Err(NotSent::Untaken),
             Some(SocketLocation::Here(socket)) => self.send_here(&sending, &socket)?,
-            Some(SocketLocation::There(seat)) => self.send_there(sending, &seat)?,
+            Some(SocketLocation::There(location)) => self.send_there(sending, &location)?,
         };
-        self.shards[index].step(|state, _| match state.held.get_mut(&call) {
+        self.shards[index].step(|state, _| match state.open_calls.get_mut(&call) {
             Some(held) => held.answered_by(waiting),
             // Settled meanwhile: by its answer, and the task has ended, or by a disconnect, and nobody needs it.
             None => waiting.abort(),
@@ -79,16 +79,16 @@ impl Calls {
         let answer = socket.timeout(sending.left).emit_with_ack::<_, Args>(RPC_REQUEST, &sending.request);
         let answer = answer.map_err(|error| {
             tracing::debug!(socket = %socket.id, %error, "an rpc-request could not be sent");
-            undelivered(socket, &error);
+            handle_send_error(socket, &error);
             NotSent::Untaken
         })?;
         let calls = self.clone();
         let waiting = tokio::spawn(async move {
             let answer = answer.await;
-            calls.drive_shard(index, |state, now| match answer.map(fit) {
-                Ok(Ok(args)) => state.switchboard.handle_result(call, args.into_first(), now),
-                Ok(Err(_)) | Err(AckError::Decode(_)) => state.switchboard.handle_unusable(call, now),
-                Err(AckError::Timeout | AckError::Socket(_)) => state.switchboard.handle_unanswerable(call, now),
+            calls.drive_shard(index, |state, now| match answer.map(check_args) {
+                Ok(Ok(args)) => state.machine.handle_result(call, args.into_first(), now),
+                Ok(Err(_)) | Err(AckError::Decode(_)) => state.machine.handle_unusable(call, now),
+                Err(AckError::Timeout | AckError::Socket(_)) => state.machine.handle_unanswerable(call, now),
             });
         });
         Ok(waiting.abort_handle())
@@ -97,30 +97,30 @@ impl Calls {
     fn send_there(
         self: &Arc<Self>,
         sending: OutgoingRequest<'_>,
-        seat: &RemoteSocket,
+        location: &RemoteSocket,
     ) -> Result<tokio::task::AbortHandle, NotSent> {
         let OutgoingRequest { index, call, target, request, left, trace } = sending;
         let traceparent = trace.map(TraceContext::traceparent);
         let packet = request.into_packet();
-        let request = self.namespace.request_within(&seat.owner, &seat.id, packet, left, traceparent);
+        let request = self.namespace.request_within(&location.owner, &location.id, packet, left, traceparent);
         let request = request.map_err(|error| {
-            tracing::debug!(owner = %seat.owner, %error, "an rpc-request could not be sent to another replica");
+            tracing::debug!(owner = %location.owner, %error, "an rpc-request could not be sent to another replica");
             NotSent::Unreachable
         })?;
         let calls = self.clone();
         let waiting = tokio::spawn(async move {
             let answer = request.answer().await;
-            calls.drive_shard(index, |state, now| match answer.map(|first| fit(Args(vec![first]))) {
-                Ok(Ok(args)) => state.switchboard.handle_result(call, args.into_first(), now),
-                Ok(Err(_)) => state.switchboard.handle_unusable(call, now),
+            calls.drive_shard(index, |state, now| match answer.map(|first| check_args(Args(vec![first]))) {
+                Ok(Ok(args)) => state.machine.handle_result(call, args.into_first(), now),
+                Ok(Err(_)) => state.machine.handle_unusable(call, now),
                 // Its own replica says so.
                 Err(RequestFailed::Absent) => {
                     state.sockets.remove(&target);
-                    state.switchboard.handle_undelivered(call, now);
-                    state.switchboard.handle_disconnect(target, Departure::TransportLost, now);
+                    state.machine.handle_undelivered(call, now);
+                    state.machine.handle_disconnect(target, Departure::TransportLost, now);
                 }
-                Err(RequestFailed::Lost) => state.switchboard.handle_unreachable(call, now),
-                Err(RequestFailed::TimedOut) => state.switchboard.handle_unanswerable(call, now),
+                Err(RequestFailed::Lost) => state.machine.handle_unreachable(call, now),
+                Err(RequestFailed::TimedOut) => state.machine.handle_unanswerable(call, now),
             });
         });
         Ok(waiting.abort_handle())

@@ -18,11 +18,11 @@ use crate::{
     cluster::Replicas,
     driver::{Clock, keep_time},
     policies::slots::Policies,
-    telemetry::{Methods, Tracer},
+    telemetry::{MethodMetrics, Tracer},
 };
 
 impl Calls {
-    /// Starts the layer and its timers, which run for as long as the current runtime.
+    /// Starts the calls and their timers, which run for as long as the current runtime.
     #[must_use]
     pub fn start(
         settings: &CallsConfig,
@@ -37,7 +37,7 @@ impl Calls {
             hasher: RandomState::new(),
             policies,
             deadlines: settings.deadlines.clone(),
-            methods: Methods::new(&settings.labels),
+            methods: MethodMetrics::new(&settings.labels),
             tracer,
             places: CallBudget::new(settings.calls_max, settings.request_memory_max),
             params_bytes_max: settings.params_bytes_max,
@@ -50,7 +50,7 @@ impl Calls {
         });
         for index in 0..SHARDS {
             let timed_out = move |calls: &Arc<Self>| {
-                calls.drive_shard(index, |shard, now| shard.switchboard.handle_timeout(now));
+                calls.drive_shard(index, |shard, now| shard.machine.handle_timeout(now));
             };
             keep_time(&calls, move |calls: &Self| &calls.shards[index], timed_out);
         }

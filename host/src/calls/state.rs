@@ -22,28 +22,28 @@ use crate::{
     driver::Driver,
     edge::identity::{Capabilities, Identity},
     policies::slots::Policies,
-    telemetry::{MethodLabels, Methods, Page, Tracer},
+    telemetry::{MethodLabels, MethodMetrics, MetricsPage, Tracer},
 };
 
-/// Shards of the directory and the calls: enough that two cores seldom meet on one.
+/// The number of shards: enough that two cores seldom need the same one.
 pub(super) const SHARDS: usize = 32;
 
-/// What the RPC layer is given at start.
+/// The settings of the calls.
 #[derive(Debug, Clone)]
 pub struct CallsConfig {
     /// How long a daemon may take to answer a request.
     pub deadlines: Deadlines,
-    /// Calls that may be open at once, in all shards together.
+    /// How many calls may be open at once, in all shards together.
     pub calls_max: usize,
-    /// How much memory their parameters may take together, in bytes.
+    /// How much memory the parameters of all open calls may take, in bytes.
     pub request_memory_max: usize,
-    /// How large a call may be as it comes, in bytes.
+    /// How large one call may be on the wire, in bytes.
     pub params_bytes_max: usize,
-    /// How servers of another kind are asked for daemons.
+    /// How Node servers are asked for daemons.
     pub lookup: LookupSettings,
-    /// Which methods are counted apart.
+    /// Which methods have a label of their own in the metrics.
     pub labels: MethodLabels,
-    /// Bounds of each shard; its own bound of calls is not used, for users are not spread evenly over the shards.
+    /// The bounds of each shard. `calls_max` is not used: users are not spread evenly over the shards.
     pub limits: CallSettings,
 }
 
@@ -61,7 +61,7 @@ pub struct LookupSettings {
 /// The methods that are looked for at Node servers, each with the questions that wait for the lookup under way.
 pub(super) type Lookups = Mutex<HashMap<RpcRoom, Vec<GraceQuestion>>>;
 
-/// A client as the calls know it, worked out once for each connection.
+/// A client as the calls know it, computed once for each connection.
 pub struct Participant {
     pub(super) user: Arc<str>,
     pub(super) capabilities: Capabilities,
@@ -72,13 +72,13 @@ pub struct Participant {
     pub(super) shard: usize,
 }
 
-/// The RPC layer of this replica.
+/// The calls of this replica.
 pub struct Calls {
     pub(super) shards: Box<[Driver<Shard>]>,
     pub(super) hasher: RandomState,
     pub(super) policies: Arc<Policies>,
     pub(super) deadlines: Deadlines,
-    pub(super) methods: Methods,
+    pub(super) methods: MethodMetrics,
     /// Nothing without a collector.
     pub(super) tracer: Option<Arc<Tracer>>,
     pub(super) places: CallBudget,
@@ -93,9 +93,9 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// What the layer knows a client by.
+    /// The client as the calls know it.
     #[must_use]
-    pub fn party(&self, identity: &Identity) -> Participant {
+    pub fn participant(&self, identity: &Identity) -> Participant {
         let user = identity.user.clone();
         let (key, shard) = (pointwork_policy::user_key(&user), self.shard_of(&user));
         let client = pointwork_policy::user_key(&identity.client.to_string());
@@ -107,8 +107,8 @@ impl Calls {
         self.hasher.hash_one(user) as usize % SHARDS
     }
 
-    /// Brings what the layer holds to the metrics.
-    pub(crate) fn expose(&self, page: &mut Page) {
+    /// Writes the counts of calls to the metrics.
+    pub(crate) fn expose(&self, page: &mut MetricsPage) {
         self.methods.expose(page);
         self.places.publish();
     }

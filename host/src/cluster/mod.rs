@@ -10,6 +10,7 @@ mod hear;
 mod news;
 mod notes;
 mod replicas;
+pub(crate) mod scripts;
 mod tell;
 #[cfg(test)]
 pub(crate) mod test_redis;

@@ -1,9 +1,8 @@
-//! The settings: one typed value from four layers. Each layer overrides the one before: defaults, a TOML file, the environment,
-//! the flags.
+//! The settings, as one typed value from four layers: defaults, a TOML file, the environment and the flags. A later layer overrides the
+//! ones before.
 //!
-//! What [`load`] returns is known to be usable: numbers are in their ranges, texts are what they should be, and no
-//! layer holds a setting that does not exist. Each layer is checked as it is laid, so a wrong value is found even
-//! where a later layer covers it.
+//! What [`load`] returns is valid. Each layer is checked on its own, so an unknown setting or a wrong value is found even if a later layer
+//! overrides it.
 
 mod sections;
 mod settings;

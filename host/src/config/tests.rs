@@ -35,7 +35,7 @@ fn refusal(text: &str, variables: &[(&str, &str)], sets: &[&str]) -> String {
 }
 
 #[test]
-fn without_any_layer_the_defaults_stand() {
+fn uses_the_defaults_without_any_layer() {
     let config = load(Sources::default()).unwrap();
     assert_eq!(config.listen.address.to_string(), "127.0.0.1:3000");
     assert_eq!(config.listen.path.as_str(), "/socket.io");
@@ -51,7 +51,7 @@ fn without_any_layer_the_defaults_stand() {
 }
 
 #[test]
-fn each_layer_covers_the_one_before() {
+fn a_later_layer_overrides_the_ones_before() {
     let text = "[rpc]\ngrace_ms = 1\n";
     let field = ("RPC_RECONNECT_GRACE_MS", "2");
     let own = ("POINTWORK_RPC_GRACE_MS", "3");
@@ -68,7 +68,7 @@ fn each_layer_covers_the_one_before() {
 }
 
 #[test]
-fn a_layer_covers_only_what_it_names() {
+fn a_layer_overrides_only_its_own_settings() {
     let text = "[policy.target]\ndeadline_ms = 7\n[policy.grace]\nfile = \"a/b.wasm\"\n";
     let config = layered(text, &[("POINTWORK_POLICY_TARGET_MEMORY_MIB", "32")], &[]).unwrap();
     assert_eq!(config.policy.target.deadline_ms.get(), 7);
@@ -78,7 +78,7 @@ fn a_layer_covers_only_what_it_names() {
 }
 
 #[test]
-fn every_name_of_the_field_is_understood() {
+fn reads_the_variables_of_existing_deployments() {
     let names = [
         ("REDIS_URL", "redis://:pw@host:6379"),
         ("RPC_RECONNECT_GRACE_MS", "11"),
@@ -103,7 +103,7 @@ fn every_name_of_the_field_is_understood() {
 }
 
 #[test]
-fn text_is_read_as_the_setting_demands() {
+fn reads_text_as_the_type_of_the_setting() {
     let variables = [
         ("POINTWORK_AUTH_HS256_SECRET", "0123"),
         ("POINTWORK_AUTH_ISSUER", "true"),
@@ -125,7 +125,7 @@ fn text_is_read_as_the_setting_demands() {
 }
 
 #[test]
-fn a_file_is_held_to_its_types() {
+fn a_file_must_have_the_right_types() {
     let message = refusal("[policy.target]\ndeadline_ms = \"5\"\n", &[], &[]);
     assert!(message.contains("policy.target.deadline_ms"), "{message}");
     let message = refusal("[policy]\nwatch = \"yes\"\n", &[], &[]);
@@ -133,7 +133,7 @@ fn a_file_is_held_to_its_types() {
 }
 
 #[test]
-fn an_unknown_setting_is_named_with_its_layer() {
+fn names_an_unknown_setting_and_its_layer() {
     let message = refusal("[rpc]\ngrace = 1\n", &[], &[]);
     assert!(message.starts_with("unknown setting `rpc.grace` (file "), "{message}");
     assert!(message.contains("grace_ms"), "{message}");
@@ -154,7 +154,7 @@ fn an_unknown_setting_is_named_with_its_layer() {
 }
 
 #[test]
-fn a_wrong_value_is_named_with_its_layer_even_when_it_is_covered() {
+fn names_a_wrong_value_even_if_a_later_layer_overrides_it() {
     let range = "setting `policy.target.deadline_ms` must be a whole number from 1 to 1000, not 0";
     let text = "[policy.target]\ndeadline_ms = 0\n";
     let variable = ("POINTWORK_POLICY_TARGET_DEADLINE_MS", "0");
@@ -176,7 +176,7 @@ fn a_wrong_value_is_named_with_its_layer_even_when_it_is_covered() {
 }
 
 #[test]
-fn a_policy_is_configured_as_a_whole() {
+fn a_single_key_of_a_policy_config_cannot_be_set() {
     let message = refusal("", &[], &["policy.target.config.weight=3"]);
     assert!(message.contains("Set `policy.target.config` to a JSON object"), "{message}");
     let text = "[policy.target.config]\nweight = 3\nzones = [\"a\"]\n";
@@ -185,7 +185,7 @@ fn a_policy_is_configured_as_a_whole() {
 }
 
 #[test]
-fn other_is_no_pattern_of_methods() {
+fn rejects_other_as_a_pattern_of_methods() {
     let rule = "[[rpc.method]]\nmatch = \"other\"\ntimeout_ms = 1\n";
     for refused in [refusal(rule, &[], &[]), refusal("", &[], &["metrics.method_labels=*:bash,other"])] {
         assert!(refused.contains("must not be `other`"), "{refused}");
@@ -223,7 +223,7 @@ fn an_admin_listener_that_others_reach_needs_a_token_from_any_layer() {
 }
 
 #[test]
-fn no_secret_is_printed() {
+fn prints_no_secret() {
     let variables = [
         ("POINTWORK_AUTH_HS256_SECRET", "sesame-1"),
         ("POINTWORK_ADMIN_TOKEN", "sesame-2-and-more"),
@@ -256,7 +256,7 @@ fn the_printed_settings_are_a_settings_file() {
 }
 
 #[test]
-fn what_kubernetes_sets_for_a_service_of_that_name_is_ignored() {
+fn ignores_the_variables_that_kubernetes_sets_for_a_service() {
     let variables = [
         ("POINTWORK_SERVICE_HOST", "10.0.0.1"),
         ("POINTWORK_PORT", "tcp://10.0.0.1:3000"),

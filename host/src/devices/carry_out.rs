@@ -16,12 +16,8 @@ use serde_json::json;
 use super::state::{DeviceState, Devices, at_moment};
 use crate::{
     cluster::device_store::Unread,
-    edge::{
-        send::tell,
-        slow_clients::{close, silence},
-        socketio::SocketRef,
-    },
-    policies::slots::{DeviceInArm, Settled, Source},
+    edge::{disconnect::close_socket, send::emit, socketio::SocketRef, transport::silence},
+    policies::slots::{DecisionSource, DeviceInArm, SettleDecision},
 };
 
 impl Devices {
@@ -91,7 +87,7 @@ impl Devices {
     ) -> Vec<DeviceCommand> {
         let silent_ms = if incumbent.local { self.silence_of_holder(device) } else { u32::MAX };
         incumbent.idle_ms = incumbent.idle_ms.min(silent_ms);
-        let Settled { verdict, exposure, source } =
+        let SettleDecision { verdict, exposure, source } =
             self.policies.settle_device(whom, window_ms, &incumbent, newcomer, history);
         let settled = |state: &mut DeviceState, at| {
             state.settle_sources.note(op, source);
@@ -160,7 +156,7 @@ impl Devices {
     pub(super) fn tell(&self, socket: SocketId, event: &str, data: &serde_json::Value) {
         let socket = self.socket(socket);
         if let Some(socket) = socket {
-            tell(&socket, event, data);
+            emit(&socket, event, data);
         }
     }
 
@@ -169,7 +165,7 @@ impl Devices {
         let socket = self.socket(socket);
         let Some(socket) = socket else { return };
         tracing::debug!(socket = %socket.id, ?why, "a device's socket is closed");
-        close(socket);
+        close_socket(socket);
     }
 
     /// What this replica says of a holder of its.
@@ -215,7 +211,7 @@ pub(super) fn shown(holder: &Holder) -> serde_json::Value {
 }
 
 /// One line in the log and one count for each decision.
-fn note(event: &SessionEvent, source: Option<Source>) {
+fn note(event: &SessionEvent, source: Option<DecisionSource>) {
     let outcome = format!("{:?}", event.outcome).to_lowercase();
     let reason = match event.reason {
         pointwork_core::devices::SessionReason::Auth(_) => "auth".to_owned(),

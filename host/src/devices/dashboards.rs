@@ -11,8 +11,8 @@ use super::{
     tokens::owner,
 };
 use crate::edge::{
-    auth::Claims,
-    send::{broadcast, tell},
+    auth::TokenClaims,
+    send::{broadcast, emit},
     socketio::SocketRef,
 };
 
@@ -28,7 +28,7 @@ const PAGE: usize = 500;
 pub(crate) struct Owners(Arc<[Arc<str>]>);
 
 impl Owners {
-    pub(crate) fn of(claims: &Claims) -> Self {
+    pub(crate) fn of(claims: &TokenClaims) -> Self {
         let owners = [owner("user", Some(&claims.sub)), owner("org", claims.org.as_deref())];
         Self(owners.into_iter().flatten().collect())
     }
@@ -64,7 +64,7 @@ impl Devices {
                 for (device, record) in &page {
                     // It may have changed hands since it was found.
                     if record.owner.as_ref() == Some(owner) {
-                        tell(&socket, STATUS, &told(device, record.status, record.epoch, record.last_seen_ms));
+                        emit(&socket, STATUS, &told(device, record.status, record.epoch, record.last_seen_ms));
                     }
                 }
                 if page.len() < PAGE {

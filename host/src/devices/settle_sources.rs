@@ -4,18 +4,18 @@ use std::collections::VecDeque;
 
 use pointwork_core::devices::OpId;
 
-use crate::policies::slots::Source;
+use crate::policies::slots::DecisionSource;
 
 /// How many are remembered. What follows from one comes within a few steps of the device, or never.
 const SOURCES_MAX: usize = 1_024;
 
 /// The last questions, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct SettleSources(VecDeque<(OpId, Source)>);
+pub(super) struct SettleSources(VecDeque<(OpId, DecisionSource)>);
 
 impl SettleSources {
     /// A question was answered.
-    pub(super) fn note(&mut self, ask: OpId, source: Source) {
+    pub(super) fn note(&mut self, ask: OpId, source: DecisionSource) {
         if self.0.len() == SOURCES_MAX {
             self.0.pop_front();
         }
@@ -23,7 +23,7 @@ impl SettleSources {
     }
 
     /// Where the answer to a question was from.
-    pub(super) fn of(&self, ask: OpId) -> Option<Source> {
+    pub(super) fn of(&self, ask: OpId) -> Option<DecisionSource> {
         self.0.iter().rev().find(|(asked, _)| *asked == ask).map(|(_, source)| *source)
     }
 }
@@ -35,7 +35,7 @@ mod tests {
     #[test]
     fn the_last_ones_are_remembered() {
         let mut asked = SettleSources::default();
-        let source = |decision| Source { decision, generation: None };
+        let source = |decision| DecisionSource { decision, generation: None };
         for number in 0..=SOURCES_MAX as u64 {
             asked.note(OpId(number), source(number + 7));
         }

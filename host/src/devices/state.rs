@@ -21,9 +21,10 @@ use crate::{
     config::Config,
     driver::{Clock, Driver, Machine, clock::unix_ms},
     edge::{
-        auth::{AuthError, Claims, Verifier},
-        slow_clients::{close, silence},
+        auth::{AuthError, TokenClaims, Verifier},
+        disconnect::close_socket,
         socketio::{SocketIo, SocketRef, socket_id},
+        transport::silence,
     },
     policies::slots::Policies,
 };
@@ -115,7 +116,7 @@ impl Devices {
         });
         if connected.is_err() {
             metrics::counter!("pointwork_device_sockets_refused_total").increment(1);
-            close(socket.clone());
+            close_socket(socket.clone());
         }
     }
 
@@ -158,7 +159,7 @@ impl Devices {
     }
 
     /// Verifies the token of a user who watches devices.
-    pub(crate) fn verify_user(&self, token: &str) -> Result<Claims, AuthError> {
+    pub(crate) fn verify_user(&self, token: &str) -> Result<TokenClaims, AuthError> {
         self.tokens.user(token)
     }
 

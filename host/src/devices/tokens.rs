@@ -10,7 +10,7 @@ use crate::{
     config::AuthConfig,
     driver::clock::unix_ms,
     edge::auth::{
-        AuthError, Claims, DEVICE_SCOPE, Verifier,
+        AuthError, DEVICE_SCOPE, TokenClaims, Verifier,
         token::{TokenError, TokenRequest, mint},
     },
 };
@@ -27,7 +27,7 @@ impl Tokens {
     }
 
     /// Whose token this is, if it is a user's.
-    pub(super) fn user(&self, token: &str) -> Result<Claims, AuthError> {
+    pub(super) fn user(&self, token: &str) -> Result<TokenClaims, AuthError> {
         self.verifier.verify_user(token)
     }
 

@@ -1,22 +1,21 @@
-//! Says why a client is gone: what the policies and the other replicas are told when its socket ends.
+//! Classifies why a client is gone, for policies and other replicas.
 
-use pointwork_core::decision::Departure;
+use pointwork_core::decisions::Departure;
 use socketioxide::socket::DisconnectReason;
 
-use crate::edge::{slow_clients::was_hung_up, socketio::SocketRef};
+use crate::edge::{disconnect::was_disconnected_for_shutdown, socketio::SocketRef};
 
-/// Why a client is gone: because this replica shuts down, if it was closed for that and did not leave by itself; else as the
-/// disconnect says.
+/// Why a client is gone. If this replica disconnected it for the shutdown, the reason is the drain, unless the client left first.
 pub(crate) fn departure(socket: &SocketRef, reason: DisconnectReason) -> Departure {
-    match said(reason) {
-        Departure::TransportLost | Departure::Evicted if was_hung_up(socket) => Departure::Drained,
+    match of_disconnect(reason) {
+        Departure::TransportLost | Departure::Evicted if was_disconnected_for_shutdown(socket) => Departure::Drained,
         departure => departure,
     }
 }
 
-/// What a disconnect says of where the client went. A client that leaves on purpose says so; a connection that merely ends,
-/// however gently, is that of a process that died or a network that changed.
-fn said(reason: DisconnectReason) -> Departure {
+/// What the disconnect alone means. A client that leaves on purpose sends a disconnect packet. A connection that only ends belongs to a
+/// process that died or a network that changed.
+fn of_disconnect(reason: DisconnectReason) -> Departure {
     match reason {
         DisconnectReason::ClientNSDisconnect => Departure::Closed,
         DisconnectReason::ServerNSDisconnect => Departure::Evicted,
@@ -34,12 +33,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_client_that_says_goodbye_has_closed() {
-        assert_eq!(said(DisconnectReason::ClientNSDisconnect), Departure::Closed);
+    fn only_a_client_that_sends_a_disconnect_has_closed() {
+        assert_eq!(of_disconnect(DisconnectReason::ClientNSDisconnect), Departure::Closed);
         for broken in
             [DisconnectReason::TransportClose, DisconnectReason::TransportError, DisconnectReason::HeartbeatTimeout]
         {
-            assert_eq!(said(broken), Departure::TransportLost, "{broken:?}");
+            assert_eq!(of_disconnect(broken), Departure::TransportLost, "{broken:?}");
         }
     }
 }

@@ -1,62 +1,60 @@
 //! Keeps the order of a socket's events from the first one on.
 //!
-//! A client may send the moment it reads CONNECT, which is before the server has marked the socket as connected, and an
-//! answer emitted before that mark is lost. So events wait here until the connect handler has run; the wait is some
-//! microseconds long, and each event, early or not, is handled under the same lock, in the order it came.
+//! A client may send as soon as it reads CONNECT. The server may not have marked the socket as connected by then, and an answer
+//! before that mark is lost. So early events wait until the connect handler has run. That takes a few microseconds. All events are
+//! handled under one lock, in the order in which they arrived.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 
-/// How many events may come before the connect handler has run. An honest client sends a few.
+/// How many events may arrive before the connect handler has run. Clients usually send a few.
 const EARLY_EVENTS_MAX: usize = 4_096;
 
-/// A socket's gate. `E` is an event.
-pub(crate) struct Gate<E>(Mutex<State<E>>);
+/// The events of one socket, in order.
+pub(crate) struct OrderedEvents<E>(Mutex<QueueState<E>>);
 
-enum State<E> {
+enum QueueState<E> {
     Early(VecDeque<E>),
-    Open,
+    Connected,
     Closed,
 }
 
-/// What became of an event.
+/// The socket is gone, or sent more than [`EARLY_EVENTS_MAX`] events before it was connected.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Passed {
-    /// Handled, or kept until the gate opens.
-    Yes,
-    /// The socket is gone, or sent more than [`EARLY_EVENTS_MAX`] events before it was connected: the event is dropped.
-    No,
-}
+pub(crate) struct EventDropped;
 
-impl<E> Gate<E> {
+impl<E> OrderedEvents<E> {
     pub(crate) fn new() -> Self {
-        Self(Mutex::new(State::Early(VecDeque::new())))
+        Self(Mutex::new(QueueState::Early(VecDeque::new())))
     }
 
-    /// Hands `event` to `handle`, now or when the gate opens.
-    pub(crate) fn pass(&self, event: E, handle: impl FnOnce(E)) -> Passed {
+    /// Passes `event` to `handle`, now or when the socket is connected.
+    ///
+    /// # Errors
+    /// When the event is dropped.
+    pub(crate) fn handle(&self, event: E, handle: impl FnOnce(E)) -> Result<(), EventDropped> {
         let mut state = self.0.lock();
         match &mut *state {
-            State::Open => handle(event),
-            State::Early(events) if events.len() < EARLY_EVENTS_MAX => events.push_back(event),
-            State::Early(_) | State::Closed => return Passed::No,
+            QueueState::Connected => handle(event),
+            QueueState::Early(early) if early.len() < EARLY_EVENTS_MAX => early.push_back(event),
+            QueueState::Early(_) | QueueState::Closed => return Err(EventDropped),
         }
-        Passed::Yes
+        Ok(())
     }
 
-    /// Runs `connected`, then handles what came early, in order. Does nothing when the socket is gone already.
-    pub(crate) fn open(&self, connected: impl FnOnce(), mut handle: impl FnMut(E)) {
+    /// Runs `connected`, then handles the early events in order. Does nothing if the socket is already gone.
+    pub(crate) fn connect(&self, connected: impl FnOnce(), mut handle: impl FnMut(E)) {
         let mut state = self.0.lock();
-        let State::Early(events) = &mut *state else { return };
-        let events = std::mem::take(events);
-        *state = State::Open;
+        let QueueState::Early(early) = &mut *state else { return };
+        let early = std::mem::take(early);
+        *state = QueueState::Connected;
         connected();
-        events.into_iter().for_each(&mut handle);
+        early.into_iter().for_each(&mut handle);
     }
 
-    /// Shuts the gate for good; true when it had been open.
+    /// Drops all later events. True if the socket was connected.
     pub(crate) fn close(&self) -> bool {
-        matches!(std::mem::replace(&mut *self.0.lock(), State::Closed), State::Open)
+        matches!(std::mem::replace(&mut *self.0.lock(), QueueState::Closed), QueueState::Connected)
     }
 }
 
@@ -69,31 +67,31 @@ mod tests {
     #[test]
     fn early_events_are_handled_first_and_in_order() {
         let seen = RefCell::new(Vec::new());
-        let gate = Gate::new();
+        let events = OrderedEvents::new();
         for event in 1..=3 {
-            assert_eq!(gate.pass(event, |event| seen.borrow_mut().push(event)), Passed::Yes);
+            assert_eq!(events.handle(event, |event| seen.borrow_mut().push(event)), Ok(()));
         }
         assert!(seen.borrow().is_empty());
-        gate.open(|| seen.borrow_mut().push(0), |event| seen.borrow_mut().push(event));
-        assert_eq!(gate.pass(4, |event| seen.borrow_mut().push(event)), Passed::Yes);
+        events.connect(|| seen.borrow_mut().push(0), |event| seen.borrow_mut().push(event));
+        assert_eq!(events.handle(4, |event| seen.borrow_mut().push(event)), Ok(()));
         assert_eq!(*seen.borrow(), [0, 1, 2, 3, 4]);
     }
 
     #[test]
-    fn a_socket_that_left_before_it_was_connected_never_opens() {
-        let gate = Gate::new();
-        assert_eq!(gate.pass((), |()| ()), Passed::Yes);
-        assert!(!gate.close());
-        gate.open(|| unreachable!("the socket is gone"), |()| unreachable!("the socket is gone"));
-        assert_eq!(gate.pass((), |()| ()), Passed::No);
+    fn a_socket_that_left_early_is_never_connected() {
+        let events = OrderedEvents::new();
+        assert_eq!(events.handle((), |()| ()), Ok(()));
+        assert!(!events.close());
+        events.connect(|| unreachable!("the socket is gone"), |()| unreachable!("the socket is gone"));
+        assert_eq!(events.handle((), |()| ()), Err(EventDropped));
     }
 
     #[test]
     fn early_events_are_bounded() {
-        let gate = Gate::new();
+        let events = OrderedEvents::new();
         for _ in 0..EARLY_EVENTS_MAX {
-            assert_eq!(gate.pass((), |()| ()), Passed::Yes);
+            assert_eq!(events.handle((), |()| ()), Ok(()));
         }
-        assert_eq!(gate.pass((), |()| ()), Passed::No);
+        assert_eq!(events.handle((), |()| ()), Err(EventDropped));
     }
 }

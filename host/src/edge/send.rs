@@ -1,4 +1,4 @@
-//! How clients are told: answers, events to one socket, broadcasts to rooms; and what happens when one does not take them.
+//! Sends acknowledgements, events and broadcasts to clients, and disconnects clients that read too slowly.
 
 use std::{
     future::Future,
@@ -10,19 +10,18 @@ use serde::Serialize;
 use socketioxide::{BroadcastError, SendError, SocketError};
 
 use crate::edge::{
-    slow_clients::cut_off,
+    disconnect::disconnect_slow_client,
     socketio::{AckSender, BroadcastOperators, SocketRef},
 };
 
-/// Emits `event` to what `to` selects.
+/// Emits `event` to the sockets that `to` selects.
 ///
-/// The adapter delivers to local sockets, and takes over what goes further, in the first poll; so a broadcast is made
-/// where it stands and two of them never change places.
+/// The first poll delivers to local sockets and passes the broadcast to the adapter. So broadcasts keep their order without waiting.
 pub(crate) fn broadcast<T: Serialize + ?Sized>(to: BroadcastOperators, event: &str, data: &T) {
     let emitted = pin!(to.emit(event, data));
     match emitted.poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(Ok(())) => {}
-        // Sockets that are closing, or too slow to take another packet.
+        // These sockets are closing, or their buffers are full.
         Poll::Ready(Err(BroadcastError::Socket(errors))) => {
             metrics::counter!("pointwork_deliveries_failed_total").increment(errors.len() as u64);
         }
@@ -31,25 +30,24 @@ pub(crate) fn broadcast<T: Serialize + ?Sized>(to: BroadcastOperators, event: &s
     }
 }
 
-/// Answers an event that was sent with an acknowledgement; without one there is nobody to tell.
+/// Sends the acknowledgement of an event. Does nothing if the client asked for none.
 pub(crate) fn acknowledge(socket: &SocketRef, ack: AckSender, answer: &impl Serialize) {
     if let Err(error) = ack.send(answer) {
-        undelivered(socket, &error);
+        handle_send_error(socket, &error);
     }
 }
 
 /// Emits `event` to the socket.
-pub(crate) fn tell<T: Serialize + ?Sized>(socket: &SocketRef, event: &str, data: &T) {
+pub(crate) fn emit<T: Serialize + ?Sized>(socket: &SocketRef, event: &str, data: &T) {
     if let Err(error) = socket.emit(event, data) {
-        undelivered(socket, &error);
+        handle_send_error(socket, &error);
     }
 }
 
-/// Something could not be sent. A client that does not read has a full buffer; it must not go on believing that it
-/// misses nothing, so it is cut off.
-pub(crate) fn undelivered(socket: &SocketRef, error: &SendError) {
+/// Counts a failed delivery. If the client's buffer is full, the client is disconnected: it must know that it missed something.
+pub(crate) fn handle_send_error(socket: &SocketRef, error: &SendError) {
     metrics::counter!("pointwork_deliveries_failed_total").increment(1);
     if matches!(error, SendError::Socket(SocketError::InternalChannelFull)) {
-        cut_off(socket);
+        disconnect_slow_client(socket);
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     config::{Config, ListenConfig},
     devices::Devices,
     edge::{
-        admission::Users,
+        admission::UserLimits,
         auth::Verifier,
         socketio::{Adapter, SocketIo},
     },
@@ -66,7 +66,7 @@ pub(super) fn assemble(config: &Config) -> anyhow::Result<Parts> {
     let devices = Devices::new(config, verifier.clone(), policies.clone(), replicas.clone(), device_store.clone());
     let experiments =
         Experiments::new(config, policies.clone(), replicas.clone(), device_store).context("experiments")?;
-    let users = Users::new(config.listen.connections_per_user_max.as_usize());
+    let users = UserLimits::new(config.listen.connections_per_user_max.as_usize());
     sockets::root::mount(&io, verifier, calls.clone(), users);
     sockets::root::describe_sockets(&io, &replicas.cluster().namespace("/"));
     devices.start(&io);

@@ -10,12 +10,11 @@ use super::{assemble::Parts, settings};
 use crate::{
     config::Config,
     edge::{
-        admission::Admission,
-        connection::Lines,
-        http::{Patience, serve},
-        request_head,
-        slow_clients::{Upgrades, note_upgrade},
-        tls::{Files, Tls, TlsError},
+        admission::ConnectionLimits,
+        connection::ConnectionListener,
+        http::{HttpTimeouts, request_head, serve},
+        tls::{CertificateFiles, Tls, TlsError},
+        transport::{PollingSessions, track_polling},
     },
     operate::{
         admin::{self, Admin, Operator},
@@ -87,15 +86,25 @@ impl Listeners {
     pub(super) fn serve(self, config: &Config, parts: &Parts, metrics: Metrics) -> Serving {
         let silence_max = settings::silence_max(&config.listen);
         let first_head = config.listen.head_timeout_ms.as_millis();
-        let patience = Patience { first_head, next_head: silence_max, body: silence_max };
-        let admin_patience = Patience { first_head, next_head: ADMIN_HEAD_MAX, body: ADMIN_SILENCE_MAX };
-        let lines = Lines::new(self.clients, silence_max, Admission::of_clients(&config.listen), self.client_tls);
-        let admin_lines = Lines::new(self.operators, ADMIN_SILENCE_MAX, Admission::of_operators(), self.operator_tls);
+        let timeouts = HttpTimeouts { first_head, next_head: silence_max, body: silence_max };
+        let admin_timeouts = HttpTimeouts { first_head, next_head: ADMIN_HEAD_MAX, body: ADMIN_SILENCE_MAX };
+        let clients = ConnectionListener::new(
+            self.clients,
+            silence_max,
+            ConnectionLimits::of_clients(&config.listen),
+            self.client_tls,
+        );
+        let operators = ConnectionListener::new(
+            self.operators,
+            ADMIN_SILENCE_MAX,
+            ConnectionLimits::of_operators(),
+            self.operator_tls,
+        );
         let (stop, _) = watch::channel(false);
         let (app, admin) = (client_routes(config, parts), operator_routes(config, parts, metrics));
         Serving {
-            clients: tokio::spawn(serve(lines, app, patience, |_, line| line, stopped(&stop))),
-            operators: tokio::spawn(serve(admin_lines, admin, admin_patience, Operator::new, stopped(&stop))),
+            clients: tokio::spawn(serve(clients, app, timeouts, |_, connection| connection, stopped(&stop))),
+            operators: tokio::spawn(serve(operators, admin, admin_timeouts, Operator::new, stopped(&stop))),
             stop,
         }
     }
@@ -113,7 +122,7 @@ fn client_routes(config: &Config, parts: &Parts) -> Router {
         .layer(parts.layer.clone())
         .layer(middleware::from_fn_with_state(parts.phase.clone(), refuse_new))
         .layer(settings::cors(&config.listen))
-        .layer(middleware::from_fn_with_state(Upgrades::default(), note_upgrade))
+        .layer(middleware::from_fn_with_state(PollingSessions::default(), track_polling))
         .layer(middleware::map_request(request_head::detach))
 }
 
@@ -148,8 +157,8 @@ fn tls_of_operators(config: &Config) -> Result<Option<Tls>, TlsError> {
     files.map(|files| Tls::open(files, "admin", tls.reload_ms.as_millis())).transpose()
 }
 
-fn tls_of(cert: &Option<PathBuf>, key: &Option<PathBuf>, client_ca: Option<PathBuf>) -> Option<Files> {
-    Some(Files { cert: cert.clone()?, key: key.clone()?, client_ca })
+fn tls_of(cert: &Option<PathBuf>, key: &Option<PathBuf>, client_ca: Option<PathBuf>) -> Option<CertificateFiles> {
+    Some(CertificateFiles { cert: cert.clone()?, key: key.clone()?, client_ca })
 }
 
 fn stopped(stop: &watch::Sender<bool>) -> impl Future<Output = ()> + Send + 'static {

@@ -8,7 +8,7 @@ use socketioxide::{extract::TryData, handler::ConnectHandler};
 use crate::{
     devices::{DASHBOARD_NSP, Devices, Owners},
     edge::{
-        identity::Refusal,
+        identity::HandshakeRefusal,
         socketio::{SocketIo, SocketRef},
     },
 };
@@ -26,8 +26,8 @@ pub(crate) fn mount(devices: &Arc<Devices>, io: &SocketIo) {
     let admit = move |socket: SocketRef, TryData(handshake): TryData<Handshake>| {
         let token = handshake.unwrap_or_default().token;
         let claims = match token.as_str().filter(|token| !token.is_empty()) {
-            None => Err(Refusal::MissingToken),
-            Some(token) => verifying.verify_user(token).map_err(Refusal::InvalidToken),
+            None => Err(HandshakeRefusal::MissingToken),
+            Some(token) => verifying.verify_user(token).map_err(HandshakeRefusal::InvalidToken),
         };
         ready(claims.map(|claims| {
             let owners = Owners::of(&claims);

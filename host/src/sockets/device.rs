@@ -12,10 +12,10 @@ use crate::{
     edge::{
         auth::TOKEN_BYTES_MAX,
         departure::departure,
-        event_order::{Gate, Passed},
-        payload::{Incoming, take},
-        send::tell,
-        slow_clients::close,
+        disconnect::close_socket,
+        event_order::OrderedEvents,
+        payload::{IncomingEvent, take_field},
+        send::emit,
         socketio::{SocketIo, SocketRef, socket_id},
     },
 };
@@ -27,8 +27,8 @@ const CODE_BYTES_MAX: usize = 64;
 
 /// What a device sends.
 enum Event {
-    Register(Incoming),
-    Heartbeat(Incoming),
+    Register(IncomingEvent),
+    Heartbeat(IncomingEvent),
     /// Anything else is a sign of life.
     Other,
 }
@@ -36,14 +36,14 @@ enum Event {
 /// A device's connection, from the moment it was admitted.
 struct Connection {
     devices: Arc<Devices>,
-    gate: Gate<Event>,
+    events: OrderedEvents<Event>,
 }
 
 /// Mounts the namespace. All is set up in the middleware, which runs before CONNECT is sent; see [`root`](super::root).
 pub(crate) fn mount(devices: &Arc<Devices>, io: &SocketIo) {
     let devices = devices.clone();
     let admit = move |socket: SocketRef| {
-        set_up(&socket, Arc::new(Connection { devices: devices.clone(), gate: Gate::new() }));
+        set_up(&socket, Arc::new(Connection { devices: devices.clone(), events: OrderedEvents::new() }));
         ready(Ok::<(), std::convert::Infallible>(()))
     };
     let connected = |socket: SocketRef| {
@@ -59,20 +59,20 @@ fn set_up(socket: &SocketRef, connection: Arc<Connection>) {
     // The room of its own id is how other replicas mean this socket alone.
     socket.join(socket.id.to_string());
     let taking = connection.clone();
-    socket.on_fallback(move |socket: SocketRef, Name(name): Name, incoming: Incoming| {
+    socket.on_fallback(move |socket: SocketRef, Name(name): Name, incoming: IncomingEvent| {
         let event = match name.as_str() {
             "device:register" => Event::Register(incoming),
             "device:heartbeat" => Event::Heartbeat(incoming),
             _ => Event::Other,
         };
-        if taking.gate.pass(event, |event| taking.handle(&socket, event)) == Passed::No {
+        if taking.events.handle(event, |event| taking.handle(&socket, event)).is_err() {
             metrics::counter!("pointwork_events_dropped_total").increment(1);
         }
         ready(())
     });
     let leaving = connection.clone();
     socket.on_disconnect(move |socket: SocketRef, reason: DisconnectReason| {
-        if leaving.gate.close() {
+        if leaving.events.close() {
             leaving.devices.disconnect(socket_id(socket.id), departure(&socket, reason));
         }
         ready(())
@@ -82,7 +82,7 @@ fn set_up(socket: &SocketRef, connection: Arc<Connection>) {
 
 impl Connection {
     fn open(&self, socket: &SocketRef) {
-        self.gate.open(|| self.devices.connect(socket), |event| self.handle(socket, event));
+        self.events.connect(|| self.devices.connect(socket), |event| self.handle(socket, event));
     }
 
     fn handle(&self, socket: &SocketRef, event: Event) {
@@ -91,8 +91,8 @@ impl Connection {
             Event::Register(incoming) => {
                 let claims = incoming.into_first().map(Claims::of).unwrap_or_default();
                 if claims.pairing_code.is_some() && claims.token.is_none() && !self.devices.can_pair() {
-                    tell(socket, "device:auth-error", &json!({ "error": "this server pairs no devices" }));
-                    return close(socket.clone());
+                    emit(socket, "device:auth-error", &json!({ "error": "this server pairs no devices" }));
+                    return close_socket(socket.clone());
                 }
                 let address = forwarded_for(socket).map(hash);
                 let is_polling = socket.transport_type() == TransportType::Polling;
@@ -152,7 +152,7 @@ impl Claims {
 
 /// A field's text, if it is one that is not empty and not too long.
 fn text(body: &mut rmpv::Value, key: &str, bytes_max: usize) -> Option<String> {
-    let rmpv::Value::String(text) = take(body, key)? else { return None };
+    let rmpv::Value::String(text) = take_field(body, key)? else { return None };
     text.into_str().filter(|text| !text.is_empty() && text.len() <= bytes_max)
 }
 

@@ -1,25 +1,25 @@
-//! Every metric of the host: what it is called, what it means, and which of its series are there from the start.
+//! Every metric of the host: its name, its meaning, and the series that exist from the start.
 //!
-//! Names that begin with `rpc_`, `websocket_` and `redis_` are those of the field's deployments, whose dashboards go on working;
-//! `adapter_` is the adapter's own, `process_` the usual ones of a process, and all else is `pointwork_`. A test looks for names in
-//! the source that are not here.
+//! Names that begin with `rpc_`, `websocket_` and `redis_` are those of existing deployments, so that their dashboards still work. The
+//! adapter's own begin with `adapter_`, the usual ones of a process with `process_`, all others with `pointwork_`. A test finds metrics in
+//! the source that are missing here.
 
-use self::Kind::{Counter, Gauge, Histogram};
-use super::EventKind;
+use self::MetricKind::{Counter, Gauge, Histogram};
+use super::socket_metrics::EventKind;
 use crate::config::OTHER;
 
-/// What a metric's values do.
+/// How the values of a metric behave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MetricKind {
     /// They grow.
     Counter,
-    /// They come and go.
+    /// They rise and fall.
     Gauge,
     /// They are counted by size.
     Histogram,
 }
 
-impl Kind {
+impl MetricKind {
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Counter => "counter",
@@ -32,318 +32,176 @@ impl Kind {
 /// A metric.
 #[derive(Debug)]
 pub(super) struct Metric {
-    pub(super) kind: Kind,
+    pub(super) kind: MetricKind,
     pub(super) name: &'static str,
     pub(super) help: &'static str,
-    /// Its labels. All combinations of the values are there from the start, as 0.
-    pub(super) labels: &'static [Label],
-    /// It is written by whoever knows its values, when they are asked for: see [`Page`](super::Page).
-    pub(super) is_written: bool,
+    /// Its labels. All combinations of the values exist from the start, as 0.
+    labels: &'static [LabelValues],
+    /// Its owner writes it into the [`MetricsPage`](super::MetricsPage), and the recorder does not know it.
+    is_on_scrape: bool,
 }
 
-/// A label and the values of it that are known beforehand.
-pub(super) type Label = (&'static str, &'static [&'static str]);
+/// A label and the values of it that are known at the start.
+type LabelValues = (&'static str, &'static [&'static str]);
 
-const fn metric(kind: Kind, name: &'static str, labels: &'static [Label], help: &'static str) -> Metric {
-    Metric { kind, name, help, labels, is_written: false }
+/// Marks a metric that its owner writes when the metrics are scraped.
+const ON_SCRAPE: bool = true;
+
+macro_rules! catalog {
+    ($($kind:ident $name:literal $([$($label:expr),*])? $($on_scrape:ident)?, $help:literal;)*) => {
+        &[$(Metric {
+            kind: $kind,
+            name: $name,
+            help: $help,
+            labels: &[$($($label),*)?],
+            is_on_scrape: false $(|| $on_scrape)?,
+        }),*]
+    };
 }
 
-const fn written(kind: Kind, name: &'static str, help: &'static str) -> Metric {
-    Metric { kind, name, help, labels: &[], is_written: true }
-}
+const SLOTS: LabelValues = ("slot", &["target", "grace", "presence", "settle"]);
+const LISTENERS: LabelValues = ("listener", &["clients", "admin"]);
+const MEDIA: LabelValues = ("medium", &["stream", "channel"]);
+const GAPS: LabelValues = ("reason", &["trimmed", "unknown", "too-many", "unreachable"]);
 
-const SLOTS: Label = ("slot", &["target", "grace", "presence", "settle"]);
-const LISTENERS: Label = ("listener", &["clients", "admin"]);
-const MEDIA: Label = ("medium", &["stream", "channel"]);
-const GAPS: Label = ("reason", &["trimmed", "unknown", "too-many", "unreachable"]);
-
-/// All of them.
-pub(super) const CATALOG: &[Metric] = &[
+/// All metrics.
+pub(super) const CATALOG: &[Metric] = catalog! {
     // Calls.
-    metric(
-        Counter,
-        "rpc_calls_total",
-        &[("method", &[OTHER]), ("result", &["success"])],
-        "Calls that ended, by method and result.",
-    ),
-    written(
-        Histogram,
-        "rpc_call_duration_seconds",
-        "From a call's arrival to its answer: of successes by method, of all others by result (method any).",
-    ),
-    written(
-        Histogram,
-        "rpc_lookup_retries",
-        "Looks at servers of another kind after the first one, for calls of a method that found nobody.",
-    ),
-    metric(
-        Counter,
-        "rpc_fetchsockets_timeouts_total",
-        &[("context", &["lookup", "presence"])],
-        "Servers of another kind that did not answer a look in time.",
-    ),
-    metric(
-        Counter,
-        "rpc_refused_total",
-        &[("reason", &["params", "method", "in-flight", "waiting", "caller"])],
-        "Calls that were not taken on.",
-    ),
-    metric(Counter, "rpc_errors_total", &[("type", &["register", "unregister"])], "Registrations that were refused."),
-    metric(
-        Counter,
-        "rpc_handed_in_total",
-        &[("result", &["taken", "unknown", "unreachable"])],
-        "Results that daemons brought on another connection.",
-    ),
-    metric(Gauge, "rpc_calls_open", &[], "Calls that wait or are in flight."),
-    metric(Gauge, "rpc_calls_open_max", &[], "As many may be (rpc.calls_max)."),
-    metric(Gauge, "rpc_request_memory_bytes", &[], "Memory that the parameters of open calls are counted with."),
-    metric(Gauge, "rpc_request_memory_max_bytes", &[], "As much may be (rpc.request_memory_mib)."),
-    metric(Gauge, "pointwork_metric_methods", &[], "Methods that have a label of their own by registration."),
-    metric(Gauge, "pointwork_metric_methods_max", &[], "As many may have (metrics.methods_max)."),
+    Counter "rpc_calls_total" [("method", &[OTHER]), ("result", &["success"])],
+        "Calls that ended, by method and result.";
+    Histogram "rpc_call_duration_seconds" ON_SCRAPE,
+        "From a call's arrival to its answer: of successes by method, of all others by result (method any).";
+    Histogram "rpc_lookup_retries" ON_SCRAPE,
+        "Looks at servers of another kind after the first one, for calls of a method that found nobody.";
+    Counter "rpc_fetchsockets_timeouts_total" [("context", &["lookup", "presence"])],
+        "Servers of another kind that did not answer a look in time.";
+    Counter "rpc_refused_total" [("reason", &["params", "method", "in-flight", "waiting", "caller"])],
+        "Calls that were not taken on.";
+    Counter "rpc_errors_total" [("type", &["register", "unregister"])], "Registrations that were refused.";
+    Counter "rpc_handed_in_total" [("result", &["taken", "unknown", "unreachable"])],
+        "Results that daemons brought on another connection.";
+    Gauge "rpc_calls_open", "Calls that wait or are in flight.";
+    Gauge "rpc_calls_open_max", "As many may be (rpc.calls_max).";
+    Gauge "rpc_request_memory_bytes", "Memory that the parameters of open calls are counted with.";
+    Gauge "rpc_request_memory_max_bytes", "As much may be (rpc.request_memory_mib).";
+    Gauge "pointwork_metric_methods", "Methods that have a label of their own by registration.";
+    Gauge "pointwork_metric_methods_max", "As many may have (metrics.methods_max).";
     // Sockets.
-    metric(
-        Gauge,
-        "websocket_connections_total",
-        &[("type", &["user-scoped", "session-scoped", "machine-scoped", "device", "dashboard"])],
-        "Connected sockets.",
-    ),
-    metric(
-        Counter,
-        "websocket_events_total",
-        &[("event_type", &EventKind::NAMES)],
-        "Events of clients of the root namespace.",
-    ),
-    metric(Gauge, "pointwork_connections", &[LISTENERS], "Open connections."),
-    metric(
-        Counter,
-        "pointwork_connections_refused_total",
-        &[("reason", &["total", "ip", "user", "admin", "late"])],
-        "Connections over a bound, or without a request in time.",
-    ),
-    metric(Counter, "pointwork_tls_handshakes_failed_total", &[LISTENERS], "TLS handshakes that failed."),
-    metric(
-        Counter,
-        "pointwork_tls_reloads_total",
-        &[LISTENERS, ("result", &["loaded", "refused"])],
-        "Certificates that changed and were loaded again, or not.",
-    ),
-    metric(
-        Counter,
-        "pointwork_handshakes_refused_total",
-        &[("reason", &["missing_token", "missing_session", "missing_machine", "invalid_token", "too_many"])],
-        "Connections that were refused.",
-    ),
-    metric(Counter, "pointwork_events_unknown_total", &[], "Events whose name means nothing here."),
-    metric(
-        Counter,
-        "pointwork_events_dropped_total",
-        &[],
-        "Early events that found no room before their socket was connected.",
-    ),
-    metric(Counter, "pointwork_activity_ignored_total", &[], "Signs of life that make no sense or are old."),
-    metric(Counter, "pointwork_deliveries_failed_total", &[], "Packets that a socket did not take."),
-    metric(Counter, "pointwork_slow_consumers_total", &[], "Clients that were cut off because they do not read."),
-    metric(
-        Counter,
-        "pointwork_silent_connections_total",
-        &[],
-        "Connections that were ended because nothing came from them.",
-    ),
-    metric(Counter, "pointwork_gaps_total", &[GAPS], "Gaps that clients with offsets were told of."),
-    metric(Counter, "pointwork_emits_total", &[], "Broadcasts of the application's backend that were taken."),
-    metric(Counter, "pointwork_admin_refused_total", &[], "Requests of operators that were refused."),
-    metric(
-        Gauge,
-        "pointwork_runtime_lag_p99_ms",
-        &[],
-        "How late tasks of the runtime wake up: 99 of 100 in ten seconds were no later.",
-    ),
+    Gauge "websocket_connections_total"
+        [("type", &["user-scoped", "session-scoped", "machine-scoped", "device", "dashboard"])],
+        "Connected sockets.";
+    Counter "websocket_events_total" [("event_type", &EventKind::LABELS)], "Events of clients of the root namespace.";
+    Gauge "pointwork_connections" [LISTENERS], "Open connections.";
+    Counter "pointwork_connections_refused_total" [("reason", &["total", "ip", "user", "admin", "late"])],
+        "Connections over a bound, or without a request in time.";
+    Counter "pointwork_tls_handshakes_failed_total" [LISTENERS], "TLS handshakes that failed.";
+    Counter "pointwork_tls_reloads_total" [LISTENERS, ("result", &["loaded", "refused"])],
+        "Certificates that changed and were loaded again, or not.";
+    Counter "pointwork_handshakes_refused_total"
+        [("reason", &["missing_token", "missing_session", "missing_machine", "invalid_token", "too_many"])],
+        "Connections that were refused.";
+    Counter "pointwork_events_unknown_total", "Events whose name means nothing here.";
+    Counter "pointwork_events_dropped_total", "Early events that found no room before their socket was connected.";
+    Counter "pointwork_activity_ignored_total", "Signs of life that make no sense or are old.";
+    Counter "pointwork_deliveries_failed_total", "Packets that a socket did not take.";
+    Counter "pointwork_slow_consumers_total", "Clients that were cut off because they do not read.";
+    Counter "pointwork_silent_connections_total", "Connections that were ended because nothing came from them.";
+    Counter "pointwork_gaps_total" [GAPS], "Gaps that clients with offsets were told of.";
+    Counter "pointwork_emits_total", "Broadcasts of the application's backend that were taken.";
+    Counter "pointwork_admin_refused_total", "Requests of operators that were refused.";
+    Gauge "pointwork_runtime_lag_p99_ms",
+        "How late tasks of the runtime wake up: 99 of 100 in ten seconds were no later.";
     // Devices.
-    metric(Gauge, "pointwork_device_sockets", &[], "Sockets of devices."),
-    metric(Gauge, "pointwork_device_holders", &[], "Devices whose session is held by a socket of this replica."),
-    metric(
-        Counter,
-        "pointwork_device_sessions_total",
-        &[("outcome", &["accepted"]), ("reason", &["free"])],
-        "Decisions about sessions of devices.",
-    ),
-    metric(Counter, "pointwork_device_sockets_refused_total", &[], "Sockets of devices that found no room."),
-    metric(Counter, "pointwork_device_malformed_total", &[], "Heartbeats that name no device."),
-    metric(
-        Counter,
-        "pointwork_device_records_dropped_total",
-        &[],
-        "Records of devices that a replica without Redis had no room for.",
-    ),
-    metric(
-        Counter,
-        "pointwork_device_records_malformed_total",
-        &[],
-        "Records of devices in Redis that cannot be read.",
-    ),
+    Gauge "pointwork_device_sockets", "Sockets of devices.";
+    Gauge "pointwork_device_holders", "Devices whose session is held by a socket of this replica.";
+    Counter "pointwork_device_sessions_total" [("outcome", &["accepted"]), ("reason", &["free"])],
+        "Decisions about sessions of devices.";
+    Counter "pointwork_device_sockets_refused_total", "Sockets of devices that found no room.";
+    Counter "pointwork_device_malformed_total", "Heartbeats that name no device.";
+    Counter "pointwork_device_records_dropped_total",
+        "Records of devices that a replica without Redis had no room for.";
+    Counter "pointwork_device_records_malformed_total", "Records of devices in Redis that cannot be read.";
     // Policies.
-    metric(
-        Counter,
-        "pointwork_policy_decisions_total",
-        &[SLOTS, ("by", &["wasm", "native"])],
-        "Decisions, by whose verdict counted.",
-    ),
-    written(Histogram, "pointwork_policy_decision_seconds", "How long a policy took to decide, its own time alone."),
-    metric(
-        Counter,
-        "pointwork_policy_failures_total",
-        &[
-            SLOTS,
-            (
-                "kind",
-                &["deadline", "trap", "stack", "memory", "out-of-bounds", "policy-error", "instantiate", "tripped"],
-            ),
-        ],
-        "Decisions that the policy failed at; the native rule answered.",
-    ),
-    metric(Counter, "pointwork_policy_trips_total", &[SLOTS], "Policies that were given up for their failures."),
-    metric(
-        Counter,
-        "pointwork_policy_loads_total",
-        &[SLOTS, ("result", &["ok"])],
-        "Policies that were loaded, or why not.",
-    ),
-    metric(Gauge, "pointwork_policy_load_failed", &[SLOTS], "1 while the last load is one that failed."),
-    metric(Gauge, "pointwork_policy_generation", &[SLOTS], "The number of what serves; it grows with each change."),
-    metric(Gauge, "pointwork_policy_loaded", &[SLOTS], "1 while a policy serves, 0 while the native rule does."),
-    written(Gauge, "pointwork_policy_info", "What serves: always 1."),
-    metric(
-        Gauge,
-        "pointwork_policy_live_generations",
-        &[SLOTS],
-        "Generations in use: what serves, arms of experiments, and those in which decisions are under way.",
-    ),
-    metric(Gauge, "pointwork_policy_quarantined", &[SLOTS], "Modules that no load takes until they are retried."),
-    metric(
-        Counter,
-        "pointwork_policy_rollouts_total",
-        &[SLOTS, ("result", &["moved", "failed"])],
-        "Rollouts of the cluster, as this replica saw them end.",
-    ),
-    metric(
-        Counter,
-        "pointwork_records_written_total",
-        &[("sink", &["file", "stream"])],
-        "Decisions that were recorded.",
-    ),
-    metric(
-        Counter,
-        "pointwork_records_dropped_total",
-        &[("sink", &["file", "stream"])],
-        "Decisions that could not be recorded.",
-    ),
-    metric(
-        Counter,
-        "pointwork_experiment_guardrail_total",
-        &[("guardrail", &["stranded", "failures", "offline"])],
-        "Experiments that a guardrail ended.",
-    ),
-    metric(Counter, "pointwork_experiment_units_lost_total", &[], "Units of experiments that found no room."),
-    metric(
-        Counter,
-        "pointwork_experiment_units_unreadable_total",
-        &[],
-        "Units of experiments in the store that cannot be read.",
-    ),
+    Counter "pointwork_policy_decisions_total" [SLOTS, ("by", &["wasm", "native"])],
+        "Decisions, by whose verdict counted.";
+    Histogram "pointwork_policy_decision_seconds" ON_SCRAPE, "How long a policy took to decide, its own time alone.";
+    Counter "pointwork_policy_failures_total"
+        [SLOTS, ("kind", &["deadline", "trap", "stack", "memory", "out-of-bounds", "policy-error", "instantiate", "tripped"])],
+        "Decisions that the policy failed at; the native rule answered.";
+    Counter "pointwork_policy_trips_total" [SLOTS], "Policies that were given up for their failures.";
+    Counter "pointwork_policy_loads_total" [SLOTS, ("result", &["ok"])], "Policies that were loaded, or why not.";
+    Gauge "pointwork_policy_load_failed" [SLOTS], "1 while the last load is one that failed.";
+    Gauge "pointwork_policy_generation" [SLOTS], "The number of what serves; it grows with each change.";
+    Gauge "pointwork_policy_loaded" [SLOTS], "1 while a policy serves, 0 while the native rule does.";
+    Gauge "pointwork_policy_info" ON_SCRAPE, "What serves: always 1.";
+    Gauge "pointwork_policy_live_generations" [SLOTS],
+        "Generations in use: what serves, arms of experiments, and those in which decisions are under way.";
+    Gauge "pointwork_policy_quarantined" [SLOTS], "Modules that no load takes until they are retried.";
+    Counter "pointwork_policy_rollouts_total" [SLOTS, ("result", &["moved", "failed"])],
+        "Rollouts of the cluster, as this replica saw them end.";
+    Counter "pointwork_records_written_total" [("sink", &["file", "stream"])], "Decisions that were recorded.";
+    Counter "pointwork_records_dropped_total" [("sink", &["file", "stream"])], "Decisions that could not be recorded.";
+    Counter "pointwork_experiment_guardrail_total" [("guardrail", &["stranded", "failures", "offline"])],
+        "Experiments that a guardrail ended.";
+    Counter "pointwork_experiment_units_lost_total", "Units of experiments that found no room.";
+    Counter "pointwork_experiment_units_unreadable_total", "Units of experiments in the store that cannot be read.";
     // The cluster.
-    metric(Gauge, "pointwork_ready", &[], "1 while this replica is ready for clients."),
-    metric(
-        Gauge,
-        "pointwork_cluster_linked",
-        &[],
-        "1 while Redis is reached and messages come back from it; always for a replica without Redis.",
-    ),
-    metric(Gauge, "pointwork_cluster_complete", &[], "1 once every replica was heard from, or had its time."),
-    metric(Gauge, "pointwork_cluster_peers", &[], "Other replicas that are heard from."),
-    metric(Counter, "pointwork_remote_refused_total", &[], "Methods of other replicas' daemons that found no room."),
-    metric(Counter, "pointwork_notes_malformed_total", &[], "Notes of other replicas that cannot be read."),
-    metric(Counter, "pointwork_broadcast_gaps_total", &[], "Times that broadcasts of other replicas were missed."),
-    metric(
-        Gauge,
-        "redis_stream_lag_ms",
-        &[],
-        "How old the oldest entry of the last read of the stream was, by the clocks of Redis and of this host; 0 while there is none.",
-    ),
-    metric(Counter, "adapter_published_total", &[MEDIA], "Messages that were sent."),
-    metric(Counter, "adapter_publish_failed_total", &[MEDIA], "Messages that could not be sent."),
-    metric(Counter, "adapter_received_total", &[MEDIA], "Messages of other servers."),
-    metric(
-        Counter,
-        "adapter_malformed_total",
-        &[("medium", &["stream", "channel", "packet"])],
-        "Messages that were skipped because they cannot be read.",
-    ),
-    metric(Counter, "adapter_read_failed_total", &[], "Reads of the stream that failed."),
-    metric(Counter, "adapter_stream_gaps_total", &[], "Times that the stream was trimmed before it was read."),
-    metric(Counter, "adapter_stream_missed_total", &[], "Entries that were trimmed before they were read."),
-    metric(Counter, "adapter_stream_resets_total", &[], "Times that the stream was emptied, or was another one."),
-    metric(Counter, "adapter_channel_missed_total", &[], "Messages that came in faster than they were taken."),
-    metric(Counter, "adapter_outbox_full_total", &[], "Messages that found no room in the outbox."),
-    metric(Counter, "adapter_deliveries_failed_total", &[], "Packets of other servers that a socket did not take."),
-    metric(Counter, "adapter_answers_failed_total", &[], "Answers to other servers that could not be sent."),
-    metric(
-        Counter,
-        "adapter_answers_unclaimed_total",
-        &[],
-        "Answers of other servers that nobody waited for any more.",
-    ),
-    metric(
-        Counter,
-        "adapter_requests_lost_total",
-        &[],
-        "Requests of which it turned out that they or their answers were lost.",
-    ),
-    metric(Counter, "adapter_link_lost_total", &[], "Times that the link to the cluster was lost."),
-    metric(Counter, "adapter_peers_lost_total", &[("loss", &["killed", "left", "silent"])], "Replicas that were lost."),
-    metric(Counter, "adapter_peers_refused_total", &[], "Replicas beyond the bound."),
-    metric(Gauge, "adapter_foreign_servers", &[], "Servers of another kind: Node's."),
-    metric(
-        Counter,
-        "adapter_recoveries_total",
-        &[("outcome", &["recovered", "trimmed", "unknown", "too-many", "unreachable"])],
-        "Clients with offsets that came back, by what they got of what they missed.",
-    ),
-    metric(Counter, "adapter_recovery_reads_total", &[], "Reads of what the log no longer holds."),
-    metric(Counter, "adapter_followers_overrun_total", &[], "Clients with offsets that did not take a broadcast."),
+    Gauge "pointwork_ready", "1 while this replica is ready for clients.";
+    Gauge "pointwork_cluster_linked",
+        "1 while Redis is reached and messages come back from it; always for a replica without Redis.";
+    Gauge "pointwork_cluster_complete", "1 once every replica was heard from, or had its time.";
+    Gauge "pointwork_cluster_peers", "Other replicas that are heard from.";
+    Counter "pointwork_remote_refused_total", "Methods of other replicas' daemons that found no room.";
+    Counter "pointwork_notes_malformed_total", "Notes of other replicas that cannot be read.";
+    Counter "pointwork_broadcast_gaps_total", "Times that broadcasts of other replicas were missed.";
+    Gauge "redis_stream_lag_ms",
+        "How old the oldest entry of the last read of the stream was, by the clocks of Redis and of this host; 0 while there is none.";
+    Counter "adapter_published_total" [MEDIA], "Messages that were sent.";
+    Counter "adapter_publish_failed_total" [MEDIA], "Messages that could not be sent.";
+    Counter "adapter_received_total" [MEDIA], "Messages of other servers.";
+    Counter "adapter_malformed_total" [("medium", &["stream", "channel", "packet"])],
+        "Messages that were skipped because they cannot be read.";
+    Counter "adapter_read_failed_total", "Reads of the stream that failed.";
+    Counter "adapter_stream_gaps_total", "Times that the stream was trimmed before it was read.";
+    Counter "adapter_stream_missed_total", "Entries that were trimmed before they were read.";
+    Counter "adapter_stream_resets_total", "Times that the stream was emptied, or was another one.";
+    Counter "adapter_channel_missed_total", "Messages that came in faster than they were taken.";
+    Counter "adapter_outbox_full_total", "Messages that found no room in the outbox.";
+    Counter "adapter_deliveries_failed_total", "Packets of other servers that a socket did not take.";
+    Counter "adapter_answers_failed_total", "Answers to other servers that could not be sent.";
+    Counter "adapter_answers_unclaimed_total", "Answers of other servers that nobody waited for any more.";
+    Counter "adapter_requests_lost_total", "Requests of which it turned out that they or their answers were lost.";
+    Counter "adapter_link_lost_total", "Times that the link to the cluster was lost.";
+    Counter "adapter_peers_lost_total" [("loss", &["killed", "left", "silent"])], "Replicas that were lost.";
+    Counter "adapter_peers_refused_total", "Replicas beyond the bound.";
+    Gauge "adapter_foreign_servers", "Servers of another kind: Node's.";
+    Counter "adapter_recoveries_total" [("outcome", &["recovered", "trimmed", "unknown", "too-many", "unreachable"])],
+        "Clients with offsets that came back, by what they got of what they missed.";
+    Counter "adapter_recovery_reads_total", "Reads of what the log no longer holds.";
+    Counter "adapter_followers_overrun_total", "Clients with offsets that did not take a broadcast.";
     // The process.
-    metric(
-        Counter,
-        "pointwork_trace_spans_total",
-        &[("result", &["exported", "dropped", "failed"])],
-        "Spans that ended: sent, dropped for want of room, not taken by the collector.",
-    ),
-    metric(
-        Gauge,
-        "pointwork_build_info",
-        &[("version", &[env!("CARGO_PKG_VERSION")]), ("contract", &[pointwork_policy::contract::CONTRACT_VERSION])],
-        "What runs: always 1.",
-    ),
-    written(Counter, "process_cpu_seconds_total", "Processor time in user and kernel mode."),
-    written(Gauge, "process_resident_memory_bytes", "Memory that is resident."),
-    written(Gauge, "process_virtual_memory_bytes", "Memory that is mapped."),
-    written(Gauge, "process_threads", "Threads."),
-    written(Gauge, "process_open_fds", "Open files, sockets among them."),
-    written(Gauge, "process_max_fds", "As many may be open."),
-    written(Gauge, "process_start_time_seconds", "When the process started, since the Unix epoch."),
-];
+    Counter "pointwork_trace_spans_total" [("result", &["exported", "dropped", "failed"])],
+        "Spans that ended: sent, dropped for want of room, not taken by the collector.";
+    Gauge "pointwork_build_info"
+        [("version", &[env!("CARGO_PKG_VERSION")]), ("contract", &[pointwork_policy::contract::CONTRACT_VERSION])],
+        "What runs: always 1.";
+    Counter "process_cpu_seconds_total" ON_SCRAPE, "Processor time in user and kernel mode.";
+    Gauge "process_resident_memory_bytes" ON_SCRAPE, "Memory that is resident.";
+    Gauge "process_virtual_memory_bytes" ON_SCRAPE, "Memory that is mapped.";
+    Gauge "process_threads" ON_SCRAPE, "Threads.";
+    Gauge "process_open_fds" ON_SCRAPE, "Open files, sockets among them.";
+    Gauge "process_max_fds" ON_SCRAPE, "As many may be open.";
+    Gauge "process_start_time_seconds" ON_SCRAPE, "When the process started, since the Unix epoch.";
+};
 
 /// A metric by its name.
 pub(super) fn find(name: &str) -> Option<&'static Metric> {
     CATALOG.iter().find(|metric| metric.name == name)
 }
 
-/// Tells the recorder what each metric means, and has it begin with the series that are known.
+/// Describes the metrics to the recorder, and starts the series that are known.
 pub(super) fn describe() {
-    for Metric { kind, name, help, labels, is_written } in CATALOG {
-        if *is_written {
-            continue;
-        }
+    for Metric { kind, name, help, labels, .. } in CATALOG.iter().filter(|metric| !metric.is_on_scrape) {
         match kind {
             Counter => ::metrics::describe_counter!(*name, *help),
             Gauge => ::metrics::describe_gauge!(*name, *help),
@@ -359,7 +217,7 @@ pub(super) fn describe() {
     }
 }
 
-fn combinations(labels: &[Label]) -> Vec<Vec<(&'static str, &'static str)>> {
+fn combinations(labels: &[LabelValues]) -> Vec<Vec<(&'static str, &'static str)>> {
     let mut all = vec![Vec::new()];
     for (name, values) in labels {
         let with = |series: Vec<_>| values.iter().map(move |value| [series.clone(), vec![(*name, *value)]].concat());
@@ -376,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_of_their_families_say_their_unit_and_come_once() {
+    fn each_name_has_a_known_prefix_and_is_unique() {
         let mut names = BTreeSet::new();
         for Metric { name, kind, help, .. } in CATALOG {
             assert!(names.insert(name), "{name} is there twice");
@@ -390,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn every_metric_in_the_source_is_here() {
+    fn lists_every_metric_in_the_source() {
         let host = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut missing = BTreeSet::new();
         for folder in ["src", "crates/adapter/src", "crates/policy/src"] {

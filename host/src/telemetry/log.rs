@@ -1,7 +1,7 @@
 //! The log, on standard error.
 //!
-//! It never holds a token, a call's parameters or what is broadcast. The libraries below print whole packets at the level
-//! `debug`, so whatever the filter says, only this project's own code is heard below `info`.
+//! It never contains a token, the parameters of a call or the content of a broadcast. Some libraries print whole packets at the level
+//! `debug`. So below `info` only this project's own code is logged, whatever the filter says.
 
 use std::io::IsTerminal;
 
@@ -12,7 +12,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
 
-use super::TelemetryError;
+use super::error::TelemetryError;
 use crate::config::{LogConfig, LogFormat};
 
 /// Starts the log of this process, on standard error.
@@ -34,16 +34,16 @@ where
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
     let filter = EnvFilter::builder().parse(config.filter.as_str())?;
-    Ok(Registry::default().with(lines).with(filter).with(filter_fn(may_be_told)))
+    Ok(Registry::default().with(lines).with(filter).with(filter_fn(is_safe)))
 }
 
-/// Whether what is told there can be trusted to hold no content of clients.
-fn may_be_told(metadata: &Metadata<'_>) -> bool {
+/// Whether the source of a log line never logs the content of clients.
+fn is_safe(metadata: &Metadata<'_>) -> bool {
     let target = metadata.target();
     if target.starts_with("pointwork") {
         return true;
     }
-    // It quotes what it could not read, at the level `error`.
+    // It quotes packets that it cannot read, at the level `error`.
     if target.starts_with("socketioxide::handler") {
         return false;
     }
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_for_people_or_for_machines() {
+    fn writes_human_and_json_lines() {
         let tell = || tracing::warn!(slot = "target", "a policy failed");
         let human = log(json!({"format": "human", "filter": "info"}), tell);
         assert!(human.contains(" WARN ") && human.contains("a policy failed slot=\"target\""), "{human}");
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn libraries_that_print_packets_are_not_heard() {
+    fn drops_lines_of_libraries_that_print_packets() {
         let everything = log(json!({"format": "human", "filter": "trace"}), || {
             tracing::debug!(target: "socketioxide::client", "sesame");
             tracing::trace!(target: "engineioxide::socket", "sesame");
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_filter_holds() {
+    fn applies_the_filter() {
         let filtered = log(json!({"format": "human", "filter": "warn,pointwork::rpc=debug"}), || {
             tracing::info!(target: "pointwork::server", "unheard");
             tracing::debug!(target: "pointwork::rpc", "heard");

@@ -1,12 +1,12 @@
-//! The metrics of the process.
+//! Starts the metrics of the process, and renders them for Prometheus.
 
 use std::time::Duration;
 
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
-use super::{TelemetryError, catalog, page::Page, process};
+use super::{catalog, error::TelemetryError, metrics_page::MetricsPage, process};
 
-/// Between two upkeeps: what was recorded and not yet folded in takes memory.
+/// The interval of the upkeep. Between two of them, recorded values take memory.
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
 /// The metrics of this process.
@@ -14,8 +14,8 @@ const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 pub struct Metrics(PrometheusHandle);
 
 impl Metrics {
-    /// Starts them: from here on, what is recorded anywhere in the process is kept. Call it within a Tokio runtime: a
-    /// task of it keeps the memory of what was recorded bounded while nobody scrapes.
+    /// Starts them. From now on, metrics from anywhere in the process are kept. Call it within a Tokio runtime, in which a task bounds
+    /// the memory of recorded values.
     ///
     /// # Errors
     /// When the process has metrics already.
@@ -27,9 +27,9 @@ impl Metrics {
         Ok(Self(handle))
     }
 
-    /// Everything recorded so far, in the text format of Prometheus; `more` writes what is known elsewhere.
-    pub fn render(&self, more: impl FnOnce(&mut Page)) -> String {
-        let mut page = Page::default();
+    /// All metrics in the text format of Prometheus. `more` writes those of other rooms.
+    pub fn render(&self, more: impl FnOnce(&mut MetricsPage)) -> String {
+        let mut page = MetricsPage::default();
         process::expose(&mut page);
         more(&mut page);
         self.0.render() + &page.into_text()

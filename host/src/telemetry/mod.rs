@@ -1,34 +1,24 @@
-//! What the host tells about itself: a log, metrics, and spans for a collector. None of them ever holds a token, a call's
-//! parameters or what is broadcast.
+//! The log, metrics and traces. None of them ever contains a token, the parameters of a call or the content of a broadcast.
 
-mod buckets;
 mod catalog;
+mod error;
+mod fixed_histogram;
+mod label_values;
 mod log;
-mod meters;
 mod methods;
 mod metrics;
-mod page;
+mod metrics_page;
 mod process;
+mod socket_metrics;
 mod trace;
 
+pub use self::{
+    error::TelemetryError, log::start_log, methods::MethodLabels, metrics::Metrics, metrics_page::MetricsPage,
+    trace::Tracer,
+};
 pub(crate) use self::{
-    buckets::{Buckets, DECISION_NS},
-    meters::{ClientScope, EventKind, meters},
-    methods::{Ended, Label, Methods},
+    fixed_histogram::{DECISION_NS, FixedHistogram},
+    methods::{CallOutcome, MethodLabel, MethodMetrics},
+    socket_metrics::{ClientScope, EventKind, socket_metrics},
     trace::{CallSpan, TraceContext},
 };
-pub use self::{log::start_log, methods::MethodLabels, metrics::Metrics, page::Page, trace::Tracer};
-
-/// Why the host cannot tell about itself.
-#[derive(Debug, thiserror::Error)]
-pub enum TelemetryError {
-    /// The log filter cannot be parsed; a loaded configuration has none such.
-    #[error("setting `log.filter` cannot be parsed")]
-    Filter(#[from] tracing_subscriber::filter::ParseError),
-    /// The process has a log already.
-    #[error("the log is set up already")]
-    Log(#[from] tracing_subscriber::util::TryInitError),
-    /// The process has metrics already.
-    #[error("the metrics cannot be set up")]
-    Metrics(#[from] metrics_exporter_prometheus::BuildError),
-}

@@ -1,5 +1,4 @@
-//! What the process uses, by the names that every dashboard knows. Read from `/proc` when somebody looks; where there is none,
-//! these metrics are 0.
+//! The resources of the process, with the usual metric names. They are read from `/proc` at each scrape. Without `/proc` they are 0.
 
 use std::{
     fs,
@@ -7,23 +6,23 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use super::page::Page;
+use super::metrics_page::MetricsPage;
 
-/// Linux counts processor time in hundredths of a second for whoever asks, whatever its own ticks are.
+/// Linux reports processor time in hundredths of a second, independent of its internal ticks.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 static STARTED_SECONDS: OnceLock<f64> = OnceLock::new();
 
-/// Says since when the process runs.
+/// Notes the start time of the process.
 pub(super) fn begin() {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let _ = STARTED_SECONDS.set(since.as_secs_f64());
 }
 
-pub(super) fn expose(page: &mut Page) {
+pub(super) fn expose(page: &mut MetricsPage) {
     let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
     let status = read("/proc/self/status");
-    // One of them is the look itself.
+    // One of them is this directory itself.
     let files = fs::read_dir("/proc/self/fd").map_or(0, |open| open.count().saturating_sub(1));
     page.single("process_cpu_seconds_total", cpu_seconds(&read("/proc/self/stat")).unwrap_or_default());
     page.single("process_resident_memory_bytes", kib(&status, "VmRSS:").unwrap_or_default() * 1_024.0);
@@ -62,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_of_the_program_may_hold_anything() {
+    fn reads_the_time_after_any_program_name() {
         let stat = "42 (a) b (c) S 1 42 42 0 -1 4194560 1 0 0 0 150 50 0 0 20 0 7 0 100";
         assert_eq!(cpu_seconds(stat), Some(2.0));
         assert_eq!(cpu_seconds("42 (cut"), None);
@@ -70,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_and_what_may_be() {
+    fn reads_the_status_and_the_limits() {
         let status = "Name:\tVmRSS: 1\nVmRSS:\t    1234 kB\nThreads:\t7\n";
         assert_eq!(
             (kib(status, "VmRSS:"), kib(status, "Threads:"), kib(status, "VmSize:")),

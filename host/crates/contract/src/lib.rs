@@ -1,12 +1,12 @@
-//! Translates between the decisions of `pointwork-core` and the types of the policies' contract, so that neither side knows the other.
+//! Translates between the decisions of `pointwork-core` and the types of the policies' contract, so that neither depends on the other.
 
-use pointwork_core::decision as core;
+use pointwork_core::decisions as core;
 use pointwork_policy::{
     contract::{self, Moment},
     grace::{self, Absence},
-    presence::{self, Doubt, Verdict},
-    settle::{self, Event, Happening, Incumbent, Liveness, Newcomer},
-    target::{self, Candidate, Choice, Traits},
+    presence::{self, Doubt},
+    settle::{self, Event, Incumbent, Newcomer},
+    target::{self, Candidate, Traits},
 };
 
 /// The question of `target`: which of the candidates receives a call.
@@ -54,11 +54,7 @@ pub fn settle_question(
     history: &[core::Event],
 ) -> settle::Question {
     let incumbent = Incumbent {
-        liveness: match incumbent.liveness {
-            core::Liveness::Alive => Liveness::Alive,
-            core::Liveness::Doubtful => Liveness::Doubtful,
-            core::Liveness::Gone => Liveness::Gone,
-        },
+        liveness: from_liveness(incumbent.liveness),
         age_ms: incumbent.age_ms,
         idle_ms: incumbent.idle_ms,
         heartbeat_ms: incumbent.heartbeat_ms,
@@ -70,63 +66,44 @@ pub fn settle_question(
         same_address: newcomer.same_address,
         polling: newcomer.polling,
     };
-    let history = history.iter().take(core::HISTORY_MAX).map(from_event).collect();
+    let history = history.iter().take(core::HISTORY_MAX);
+    let history = history.map(|event| Event { ago_ms: event.ago_ms, what: from_happening(event.what) }).collect();
     settle::Question { at, window_ms, incumbent, newcomer, history }
 }
 
-/// The contract's type of the core's verdict.
-#[must_use]
-pub fn from_choice(choice: core::Choice) -> Choice {
-    match choice {
-        core::Choice::Pick(index) => Choice::Pick(index),
-        core::Choice::Reject => Choice::Reject,
-    }
+/// Defines functions that translate the variants of one enum, by name.
+macro_rules! translate {
+    ($($(#[$doc:meta])* $visibility:vis fn $name:ident($from:ty) -> $to:ty { $($variant:ident $(($value:ident))?),* })*) => {$(
+        $(#[$doc])*
+        #[must_use]
+        $visibility fn $name(value: $from) -> $to {
+            type From = $from;
+            type To = $to;
+            match value {
+                $(From::$variant $(($value))? => To::$variant $(($value))?,)*
+            }
+        }
+    )*};
 }
 
-/// The core's type of the contract's verdict.
-#[must_use]
-pub fn to_choice(choice: Choice) -> core::Choice {
-    match choice {
-        Choice::Pick(index) => core::Choice::Pick(index),
-        Choice::Reject => core::Choice::Reject,
-    }
-}
+translate! {
+    /// A verdict of the slot `target` as the contract has it.
+    pub fn target_to_contract(core::Choice) -> target::Choice { Pick(index), Reject }
+    /// A verdict of the slot `target` as the core has it.
+    pub fn target_to_core(target::Choice) -> core::Choice { Pick(index), Reject }
+    /// A verdict of the slot `presence` as the contract has it.
+    pub fn presence_to_contract(core::Verdict) -> presence::Verdict { Abort, Hold(ms) }
+    /// A verdict of the slot `presence` as the core has it.
+    pub fn presence_to_core(presence::Verdict) -> core::Verdict { Abort, Hold(ms) }
+    /// A verdict of the slot `settle` as the contract has it.
+    pub fn settle_to_contract(core::SettleVerdict) -> settle::Verdict { Accept, Refuse(ms), Beside(ms) }
+    /// A verdict of the slot `settle` as the core has it.
+    pub fn settle_to_core(settle::Verdict) -> core::SettleVerdict { Accept, Refuse(ms), Beside(ms) }
 
-/// The contract's type of the core's verdict.
-#[must_use]
-pub fn from_verdict(verdict: core::Verdict) -> Verdict {
-    match verdict {
-        core::Verdict::Abort => Verdict::Abort,
-        core::Verdict::Hold(ms) => Verdict::Hold(ms),
-    }
-}
-
-/// The core's type of the contract's verdict.
-#[must_use]
-pub fn to_verdict(verdict: Verdict) -> core::Verdict {
-    match verdict {
-        Verdict::Abort => core::Verdict::Abort,
-        Verdict::Hold(ms) => core::Verdict::Hold(ms),
-    }
-}
-
-/// The contract's type of the core's verdict.
-#[must_use]
-pub fn from_settle(verdict: core::SettleVerdict) -> settle::Verdict {
-    match verdict {
-        core::SettleVerdict::Accept => settle::Verdict::Accept,
-        core::SettleVerdict::Refuse(ms) => settle::Verdict::Refuse(ms),
-        core::SettleVerdict::Beside(ms) => settle::Verdict::Beside(ms),
-    }
-}
-
-/// The core's type of the contract's verdict.
-#[must_use]
-pub fn to_settle(verdict: settle::Verdict) -> core::SettleVerdict {
-    match verdict {
-        settle::Verdict::Accept => core::SettleVerdict::Accept,
-        settle::Verdict::Refuse(ms) => core::SettleVerdict::Refuse(ms),
-        settle::Verdict::Beside(ms) => core::SettleVerdict::Beside(ms),
+    fn from_liveness(core::Liveness) -> settle::Liveness { Alive, Doubtful, Gone }
+    fn from_happening(core::Happening) -> settle::Happening { Accepted, Refused, Evicted, Lost, Closed, Refreshed }
+    fn from_departure(core::Departure) -> contract::Departure {
+        NeverSeen, Closed, Unregistered, TransportLost, ReplicaLost, ReplicaSilent, Drained, Evicted
     }
 }
 
@@ -162,30 +139,5 @@ fn from_candidate(candidate: &core::Candidate) -> Candidate {
         answer_us: candidate.answer_us,
         unanswered: candidate.unanswered,
         traits,
-    }
-}
-
-fn from_event(event: &core::Event) -> Event {
-    let what = match event.what {
-        core::Happening::Accepted => Happening::Accepted,
-        core::Happening::Refused => Happening::Refused,
-        core::Happening::Evicted => Happening::Evicted,
-        core::Happening::Lost => Happening::Lost,
-        core::Happening::Closed => Happening::Closed,
-        core::Happening::Refreshed => Happening::Refreshed,
-    };
-    Event { ago_ms: event.ago_ms, what }
-}
-
-fn from_departure(departure: core::Departure) -> contract::Departure {
-    match departure {
-        core::Departure::NeverSeen => contract::Departure::NeverSeen,
-        core::Departure::Closed => contract::Departure::Closed,
-        core::Departure::Unregistered => contract::Departure::Unregistered,
-        core::Departure::TransportLost => contract::Departure::TransportLost,
-        core::Departure::ReplicaLost => contract::Departure::ReplicaLost,
-        core::Departure::ReplicaSilent => contract::Departure::ReplicaSilent,
-        core::Departure::Drained => contract::Departure::Drained,
-        core::Departure::Evicted => contract::Departure::Evicted,
     }
 }

@@ -39,19 +39,3 @@ pub use ended_sessions::{EndedSessions, UserSession};
 pub use ids::{AskId, CallId, SocketId};
 pub use room::RpcRoom;
 pub use time::Time;
-
-// Former names and paths, until the rest of the workspace has the new ones. The facades of the rooms have some, too.
-pub use calls as call;
-pub use calls as switchboard;
-pub use calls::{CallCommand as Command, CallLoad as Load, CallMachine as Switchboard, CallSettings as Settings};
-pub use cluster as announcement;
-pub use cluster::{
-    AnnouncedSocket as Announced, Announcer as Roster, NumberedChange as Numbered, PeerCommand as BookCommand,
-    PeerDirectory as Book, PeerSettings as BookSettings, SnapshotPart as Part, SocketChange as Change,
-};
-pub use decisions as decision;
-pub use decisions::rules;
-pub use devices as device;
-pub use devices::DeviceSessions as Sessions;
-pub use ended_sessions::{EndedSessions as Fences, UserSession as Session};
-pub use experiments as experiment;

@@ -1,8 +1,8 @@
-//! The statistics of experiments: pure functions over the units that were exposed.
+//! Computes the statistics of experiments. All functions are pure functions over the exposed units.
 //!
-//! One [`Unit`] is one device (`settle`) or user (the slots of the RPC path), with one number an [`Outcome`]. [`sample_ratio`] says
-//! whether the split can be believed at all, [`sequence`] compares two arms by an interval that holds at every look, and
-//! [`report()`] puts both together; its display is how operators read it.
+//! A [`Unit`] is a device (in the slot `settle`) or a user (in the other slots), with one number for each [`MeasuredOutcome`].
+//! [`sample_ratio`] checks whether the units are split as the weights say. [`sequence`] compares two arms by an interval that holds
+//! at every look. [`report()`] combines both; operators read its `Display`.
 
 pub mod outcome;
 pub mod report;
@@ -12,7 +12,7 @@ pub mod study;
 mod table;
 pub mod unit;
 
-pub use outcome::{Direction, Measure, Outcome};
-pub use report::{Report, Verdict, report};
-pub use study::{Disagreement, Guardrail, Study};
+pub use outcome::{Direction, MeasuredOutcome, OutcomeMeasure};
+pub use report::{EffectVerdict, ExperimentReport, report};
+pub use study::{Disagreement, GuardrailReading, Study};
 pub use unit::{Unit, WHOLE};

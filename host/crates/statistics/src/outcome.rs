@@ -1,24 +1,24 @@
-//! What is measured of a unit of an experiment, and which way is better.
+//! Defines the outcomes that are measured for each unit, and which direction is better.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-/// One thing that is measured of every unit, as one number over the unit's horizon.
+/// A quantity that is measured for every unit, as one number over the unit's horizon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outcome {
-    /// What operators and reports call it.
+pub struct MeasuredOutcome {
+    /// Its name in reports.
     pub name: Cow<'static, str>,
-    /// What its numbers are.
-    pub measure: Measure,
-    /// Which way is better.
+    /// The unit of measure.
+    pub measure: OutcomeMeasure,
+    /// The better direction.
     pub better: Direction,
 }
 
-/// What the numbers of an outcome are.
+/// The unit of measure of an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Measure {
+pub enum OutcomeMeasure {
     /// How often something happened to the unit.
     Count,
     /// Milliseconds.
@@ -27,7 +27,7 @@ pub enum Measure {
     Share,
 }
 
-/// Which way an outcome is better.
+/// The better direction of an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -35,13 +35,13 @@ pub enum Direction {
     Lower,
     /// More is better.
     Higher,
-    /// A difference is worth knowing and neither good nor bad.
+    /// A difference is neither good nor bad.
     Neither,
 }
 
-impl Outcome {
+impl MeasuredOutcome {
     /// An outcome of which less is better.
-    pub const fn lower(name: &'static str, measure: Measure) -> Self {
+    pub const fn lower(name: &'static str, measure: OutcomeMeasure) -> Self {
         Self { name: Cow::Borrowed(name), measure, better: Direction::Lower }
     }
 }
@@ -56,13 +56,13 @@ impl Outcome {
 /// - `stranded`: time in which the device had an open socket and none was authoritative
 /// - `offline`: time in which the dashboard saw it offline
 /// - `failures`: decisions of its arm that the native rule had to make for the module
-pub static SETTLE: [Outcome; 6] = [
-    Outcome::lower("flips", Measure::Count),
-    Outcome::lower("time-to-stable", Measure::Milliseconds),
-    Outcome::lower("refused", Measure::Count),
-    Outcome::lower("stranded", Measure::Milliseconds),
-    Outcome::lower("offline", Measure::Milliseconds),
-    Outcome::lower("failures", Measure::Count),
+pub static SETTLE: [MeasuredOutcome; 6] = [
+    MeasuredOutcome::lower("flips", OutcomeMeasure::Count),
+    MeasuredOutcome::lower("time-to-stable", OutcomeMeasure::Milliseconds),
+    MeasuredOutcome::lower("refused", OutcomeMeasure::Count),
+    MeasuredOutcome::lower("stranded", OutcomeMeasure::Milliseconds),
+    MeasuredOutcome::lower("offline", OutcomeMeasure::Milliseconds),
+    MeasuredOutcome::lower("failures", OutcomeMeasure::Count),
 ];
 
 /// The outcomes of the slots of the RPC path, in the order of a unit's values: those that every experiment has, then the share of
@@ -75,17 +75,17 @@ pub static SETTLE: [Outcome; 6] = [
 /// - `failures`: decisions of its arm that the native rule had to make for the module
 ///
 /// Shares and means of a user without calls are `None`.
-pub fn rpc(error_kinds: &[&str]) -> Vec<Outcome> {
+pub fn rpc(error_kinds: &[&str]) -> Vec<MeasuredOutcome> {
     let mut outcomes = vec![
-        Outcome { name: Cow::Borrowed("calls"), measure: Measure::Count, better: Direction::Neither },
-        Outcome { name: Cow::Borrowed("answered"), measure: Measure::Share, better: Direction::Higher },
-        Outcome::lower("waiting", Measure::Milliseconds),
-        Outcome::lower("latency", Measure::Milliseconds),
-        Outcome::lower("failures", Measure::Count),
+        MeasuredOutcome { name: Cow::Borrowed("calls"), measure: OutcomeMeasure::Count, better: Direction::Neither },
+        MeasuredOutcome { name: Cow::Borrowed("answered"), measure: OutcomeMeasure::Share, better: Direction::Higher },
+        MeasuredOutcome::lower("waiting", OutcomeMeasure::Milliseconds),
+        MeasuredOutcome::lower("latency", OutcomeMeasure::Milliseconds),
+        MeasuredOutcome::lower("failures", OutcomeMeasure::Count),
     ];
-    outcomes.extend(error_kinds.iter().map(|kind| Outcome {
+    outcomes.extend(error_kinds.iter().map(|kind| MeasuredOutcome {
         name: Cow::Owned(format!("error {kind}")),
-        measure: Measure::Share,
+        measure: OutcomeMeasure::Share,
         better: Direction::Lower,
     }));
     outcomes

@@ -1,18 +1,18 @@
-//! What an experiment did: all that an operator reads before the treatment is promoted or dropped.
+//! Reports what an experiment has measured, so that an operator can decide whether to promote the treatment.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::outcome::{Direction, Outcome};
+use super::outcome::{Direction, MeasuredOutcome};
 use super::sample_ratio::{SampleRatio, Split, sample_ratio};
 use super::sequence::{self, Interval, Mean, Observation, Sequence};
-use super::study::{Disagreement, Guardrail, Study};
+use super::study::{Disagreement, GuardrailReading, Study};
 use super::unit::Unit;
 
-/// What an experiment did so far.
+/// What an experiment has measured so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct ExperimentReport {
     /// The experiment's name.
     pub name: String,
     /// The slot whose decisions it is about.
@@ -21,9 +21,9 @@ pub struct Report {
     pub now_ms: u64,
     /// How long a unit is measured after its exposure; it is counted once that is over.
     pub horizon_ms: u64,
-    /// The arms' names; the first is control. What is by arm is in this order.
+    /// The arms' names; the first is control. All lists by arm are in this order.
     pub arms: Vec<String>,
-    /// Whether the units split as the weights say, over all that were exposed. If it is broken, no outcome is reported.
+    /// Whether all exposed units are split as the weights say. If not, no outcome is reported.
     pub sample_ratio: SampleRatio,
     /// Units whose horizon is over and that are in the outcomes, by arm.
     pub counted: Vec<usize>,
@@ -33,8 +33,8 @@ pub struct Report {
     pub alpha: f64,
     /// The outcomes, in the study's order.
     pub outcomes: Vec<OutcomeReport>,
-    /// Where the guardrails stand.
-    pub guardrails: Vec<Guardrail>,
+    /// The state of the guardrails.
+    pub guardrails: Vec<GuardrailReading>,
     /// How often the shadow arms disagreed.
     pub shadow: Vec<Disagreement>,
 }
@@ -55,11 +55,11 @@ pub struct LeftOut {
 pub struct OutcomeReport {
     /// What was measured.
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: MeasuredOutcome,
     /// The plain mean of each arm. If weights changed on the way, the effect is not the difference of two of them: it compares only
     /// units that were exposed under the same weights.
     pub means: Vec<ArmMean>,
-    /// What each treatment did, compared with control.
+    /// The effect of each treatment, compared with control.
     pub effects: Vec<Effect>,
 }
 
@@ -72,7 +72,7 @@ pub struct ArmMean {
     pub mean: Option<f64>,
 }
 
-/// What a treatment did to one outcome.
+/// The effect of a treatment on one outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
     /// The treatment's name.
@@ -86,13 +86,13 @@ pub struct Effect {
     /// The interval's upper end.
     pub high: Option<f64>,
     /// What follows.
-    pub verdict: Verdict,
+    pub verdict: EffectVerdict,
 }
 
-/// What an interval says of a treatment.
+/// What follows from the interval of an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum EffectVerdict {
     /// The interval is on the outcome's better side of no effect.
     Better,
     /// The interval is on the outcome's worse side of no effect.
@@ -105,7 +105,7 @@ pub enum Verdict {
     TooEarly,
 }
 
-impl Verdict {
+impl EffectVerdict {
     fn of(better: Direction, interval: Option<Interval>) -> Self {
         match (interval, better) {
             (None, _) => Self::TooEarly,
@@ -119,8 +119,9 @@ impl Verdict {
 
 /// Makes the report of an experiment as it stands. The same units give the same report, in whatever order they come.
 ///
-/// Of a unit counts what was measured over its whole horizon, once that is over: what a look has counted, no later look changes.
-pub fn report(study: &Study<'_>) -> Report {
+/// A unit is counted once its horizon is over, with what was measured over the whole horizon. So a later report never changes what
+/// an earlier one has counted.
+pub fn report(study: &Study<'_>) -> ExperimentReport {
     let mut left_out = LeftOut::default();
     let exposed = in_order(study, &mut left_out);
     let sample_ratio = sample_ratio(study.arms.len(), exposed.iter().copied());
@@ -135,7 +136,7 @@ pub fn report(study: &Study<'_>) -> Report {
             outcomes.map(|(index, outcome)| compare(study.arms, outcome, index, &counted, alpha)).collect()
         }
     };
-    Report {
+    ExperimentReport {
         name: study.name.to_owned(),
         slot: study.slot.to_owned(),
         now_ms: study.now_ms,
@@ -151,7 +152,7 @@ pub fn report(study: &Study<'_>) -> Report {
     }
 }
 
-/// The units that fit, each once, in the order of their exposure; equals by their id.
+/// The units that fit, each once, in the order of their exposure and then of their ids.
 fn in_order<'a>(study: &Study<'a>, left_out: &mut LeftOut) -> Vec<&'a Unit> {
     let fits = |unit: &&Unit| unit.fits(study.arms.len(), study.outcomes.len());
     let mut units: Vec<&Unit> = study.units.iter().filter(fits).collect();
@@ -165,7 +166,7 @@ fn in_order<'a>(study: &Study<'a>, left_out: &mut LeftOut) -> Vec<&'a Unit> {
 }
 
 /// One outcome of all arms, over units in order.
-fn compare(arms: &[String], outcome: &Outcome, index: usize, units: &[&Unit], alpha: f64) -> OutcomeReport {
+fn compare(arms: &[String], outcome: &MeasuredOutcome, index: usize, units: &[&Unit], alpha: f64) -> OutcomeReport {
     let mut means = vec![Mean::default(); arms.len()];
     let mut sequences = vec![Sequence::default(); arms.len()];
     for unit in units {
@@ -197,7 +198,7 @@ fn effect(arm: &str, better: Direction, sequence: &Sequence, alpha: f64) -> Effe
         estimate: interval.map(|interval| interval.estimate),
         low: known.map(|interval| interval.low),
         high: known.map(|interval| interval.high),
-        verdict: Verdict::of(better, interval),
+        verdict: EffectVerdict::of(better, interval),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Whether the units split as the weights say: what an experiment is looked at for first. If not, assignment or logging is
-//! broken, and a difference between the arms says nothing of the rule.
+//! Checks whether the units are split as the weights say. If not, assignment or logging is broken, and a difference between the
+//! arms says nothing about the treatment.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
@@ -7,10 +7,10 @@ use statrs::distribution::{ChiSquared, ContinuousCDF};
 use super::sequence::count;
 use super::unit::{Unit, WHOLE};
 
-/// A split that is less likely than this is not by chance.
+/// A split that is less likely than this counts as broken.
 pub const BROKEN_BELOW: f64 = 0.001;
 
-/// With fewer units expected in an arm, the chi-square distribution is no measure of chance.
+/// The chi-square test needs at least this many expected units in each arm.
 pub const EXPECTED_MIN: f64 = 5.0;
 
 /// How the units are split between the arms.
@@ -22,19 +22,19 @@ pub struct SampleRatio {
     pub expected: Vec<f64>,
     /// Pearson's chi-square of the two. `None` if too few units are expected, or a unit is in an arm without weight.
     pub chi_square: Option<f64>,
-    /// How likely a split at least so far off is by chance.
+    /// The probability that a split deviates at least this much by chance.
     pub p: Option<f64>,
     /// What follows.
     pub verdict: Split,
 }
 
-/// What the split of the units says.
+/// The result of the check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Split {
-    /// As the weights say, as far as chance goes.
+    /// The units are split as the weights say.
     Fair,
-    /// Assignment or logging is broken: no effect can be told.
+    /// Assignment or logging is broken, so no effect can be reported.
     Broken,
     /// Too few units to say.
     TooEarly,
@@ -119,13 +119,13 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_in_an_arm_without_weight_is_proof() {
+    fn a_unit_in_an_arm_without_weight_is_broken() {
         let split = sample_ratio(2, &[units(0, &[10_000, 0], 3), units(1, &[10_000, 0], 1)].concat());
         assert_eq!((split.p, split.verdict), (Some(0.0), Split::Broken));
     }
 
     #[test]
-    fn nothing_is_said_of_few_units_or_of_one_arm() {
+    fn few_units_or_one_arm_are_too_early() {
         let few = sample_ratio(2, &units(1, &[9_500, 500], 99));
         assert_eq!((few.p, few.verdict), (None, Split::TooEarly));
         let alone = sample_ratio(2, &units(0, &[10_000, 0], 5_000));

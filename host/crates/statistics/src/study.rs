@@ -1,11 +1,11 @@
-//! What a report is made of: the units, and what the experiment knows beside them.
+//! Defines the input of a report: the units, and what else is known of the experiment.
 
 use serde::{Deserialize, Serialize};
 
-use super::outcome::Outcome;
+use super::outcome::MeasuredOutcome;
 use super::unit::Unit;
 
-/// What a report is made of.
+/// The input of a report.
 #[derive(Clone, Debug)]
 pub struct Study<'a> {
     /// The experiment's name.
@@ -15,35 +15,35 @@ pub struct Study<'a> {
     /// The arms' names; the first is control. Two at least.
     pub arms: &'a [String],
     /// What is measured; every unit's values are in this order.
-    pub outcomes: &'a [Outcome],
+    pub outcomes: &'a [MeasuredOutcome],
     /// All units exposed so far, in any order.
     pub units: &'a [Unit],
     /// How long a unit is measured after its exposure.
     pub horizon_ms: u64,
     /// Now, milliseconds since 1970.
     pub now_ms: u64,
-    /// Where the guardrails stand.
-    pub guardrails: &'a [Guardrail],
+    /// The state of the guardrails.
+    pub guardrails: &'a [GuardrailReading],
     /// How often the arms that only shadow disagreed with what served.
     pub shadow: &'a [Disagreement],
 }
 
-/// Where one guardrail of one arm stands.
+/// The state of one guardrail of one arm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Guardrail {
-    /// What it watches, as the settings call it.
+pub struct GuardrailReading {
+    /// Its name in the settings.
     pub name: String,
     /// The arm that it watches.
     pub arm: String,
-    /// What it measured last, in the guardrail's own unit of measure.
+    /// The last measured value, in the guardrail's unit of measure.
     pub value: f64,
-    /// What it must not cross.
+    /// The limit of the value.
     pub limit: f64,
     /// When it was crossed and the arm's weight set to 0, milliseconds since 1970.
     pub crossed_ms: Option<u64>,
 }
 
-/// How often a shadow arm said one thing while the slot said another, one cell of a matrix.
+/// How often a shadow arm decided one thing while the slot decided another: one cell of a matrix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disagreement {
     /// The shadow arm.

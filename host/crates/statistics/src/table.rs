@@ -1,14 +1,14 @@
-//! A report as operators read it: plain text, one line a fact.
+//! Writes a report as plain text for operators.
 
 use std::fmt::{self, Display, Formatter};
 
-use super::outcome::Measure;
-use super::report::{Effect, LeftOut, OutcomeReport, Report, Verdict};
+use super::outcome::OutcomeMeasure;
+use super::report::{Effect, EffectVerdict, ExperimentReport, LeftOut, OutcomeReport};
 use super::sample_ratio::Split;
 use super::sequence::SMALLER_ARM_MIN;
-use super::study::{Disagreement, Guardrail};
+use super::study::{Disagreement, GuardrailReading};
 
-impl Display for Report {
+impl Display for ExperimentReport {
     fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
         let horizon = span(ms(self.horizon_ms));
         writeln!(to, "{} (slot {}): each unit is counted once, {horizon} after its exposure", self.name, self.slot)?;
@@ -27,9 +27,9 @@ impl Display for Report {
     }
 }
 
-impl Report {
-    fn exposures(&self) -> Table {
-        let mut table = Table::new(&["arm", "exposed", "expected", "counted"]);
+impl ExperimentReport {
+    fn exposures(&self) -> TextTable {
+        let mut table = TextTable::new(&["arm", "exposed", "expected", "counted"]);
         for (index, arm) in self.arms.iter().enumerate() {
             let ratio = &self.sample_ratio;
             table.row([
@@ -59,8 +59,8 @@ impl Report {
         }
     }
 
-    fn effects(&self) -> Table {
-        let mut table = Table::new(&["outcome", "arm", "control", "arm's", "effect", "interval", "verdict"]);
+    fn effects(&self) -> TextTable {
+        let mut table = TextTable::new(&["outcome", "arm", "control", "arm's", "effect", "interval", "verdict"]);
         for outcome in &self.outcomes {
             for (effect, mean) in outcome.effects.iter().zip(outcome.means.iter().skip(1)) {
                 let measure = outcome.outcome.measure;
@@ -80,7 +80,7 @@ impl Report {
     }
 }
 
-/// The effect and, where control's mean is not 0, what part of it that is.
+/// The effect and, if control's mean is above 0, its share of that mean.
 fn signed(outcome: &OutcomeReport, effect: &Effect) -> String {
     let Some(estimate) = effect.estimate else { return "-".to_owned() };
     let sign = if estimate > 0.0 { "+" } else { "" };
@@ -91,7 +91,7 @@ fn signed(outcome: &OutcomeReport, effect: &Effect) -> String {
     }
 }
 
-fn interval(measure: Measure, effect: &Effect) -> String {
+fn interval(measure: OutcomeMeasure, effect: &Effect) -> String {
     match (effect.low, effect.high) {
         (Some(low), Some(high)) => format!("{} to {}", amount(measure, low), amount(measure, high)),
         _ => "-".to_owned(),
@@ -101,11 +101,11 @@ fn interval(measure: Measure, effect: &Effect) -> String {
 fn verdict(effect: &Effect) -> String {
     let [control, treatment] = effect.units;
     match effect.verdict {
-        Verdict::Better => "better".to_owned(),
-        Verdict::Worse => "worse".to_owned(),
-        Verdict::Different => "different".to_owned(),
-        Verdict::Undecided => "undecided".to_owned(),
-        Verdict::TooEarly => format!("too early ({} of {SMALLER_ARM_MIN} units)", control.min(treatment)),
+        EffectVerdict::Better => "better".to_owned(),
+        EffectVerdict::Worse => "worse".to_owned(),
+        EffectVerdict::Different => "different".to_owned(),
+        EffectVerdict::Undecided => "undecided".to_owned(),
+        EffectVerdict::TooEarly => format!("too early ({} of {SMALLER_ARM_MIN} units)", control.min(treatment)),
     }
 }
 
@@ -122,12 +122,12 @@ fn left_out(to: &mut Formatter<'_>, left_out: LeftOut) -> fmt::Result {
     Ok(())
 }
 
-fn guardrails(to: &mut Formatter<'_>, guardrails: &[Guardrail]) -> fmt::Result {
+fn guardrails(to: &mut Formatter<'_>, guardrails: &[GuardrailReading]) -> fmt::Result {
     if guardrails.is_empty() {
         return Ok(());
     }
     writeln!(to)?;
-    let mut table = Table::new(&["guardrail", "arm", "value", "limit", ""]);
+    let mut table = TextTable::new(&["guardrail", "arm", "value", "limit", ""]);
     for guardrail in guardrails {
         let state = if guardrail.crossed_ms.is_some() { "CROSSED: the arm's weight is 0" } else { "holds" };
         table.row([
@@ -146,18 +146,18 @@ fn disagreements(to: &mut Formatter<'_>, shadow: &[Disagreement]) -> fmt::Result
         return Ok(());
     }
     writeln!(to)?;
-    let mut table = Table::new(&["shadow arm", "the slot said", "the arm says", "decisions"]);
+    let mut table = TextTable::new(&["shadow arm", "the slot said", "the arm says", "decisions"]);
     for cell in shadow {
         table.row([cell.arm.clone(), cell.served.clone(), cell.shadow.clone(), cell.count.to_string()]);
     }
     table.write(to)
 }
 
-fn amount(measure: Measure, value: f64) -> String {
+fn amount(measure: OutcomeMeasure, value: f64) -> String {
     match measure {
-        Measure::Count => number(value),
-        Measure::Milliseconds => span(value),
-        Measure::Share => format!("{} %", number(100.0 * value)),
+        OutcomeMeasure::Count => number(value),
+        OutcomeMeasure::Milliseconds => span(value),
+        OutcomeMeasure::Share => format!("{} %", number(100.0 * value)),
     }
 }
 
@@ -170,7 +170,7 @@ fn span(ms: f64) -> String {
     }
 }
 
-/// As many places as tell something: three digits that count, whole numbers as such.
+/// A number with three significant digits; whole numbers are exact.
 fn number(value: f64) -> String {
     match value.abs() {
         // The sum with 0 is never -0.
@@ -188,10 +188,10 @@ fn ms(value: u64) -> f64 {
     value as f64
 }
 
-/// Columns as wide as what is in them: text in the first two to the left, the others too, two blanks between.
-struct Table(Vec<Vec<String>>);
+/// A table whose columns are as wide as their longest cell, left-aligned, with two blanks between them.
+struct TextTable(Vec<Vec<String>>);
 
-impl Table {
+impl TextTable {
     fn new(head: &[&str]) -> Self {
         Self(vec![head.iter().map(|title| (*title).to_owned()).collect()])
     }

@@ -1,11 +1,11 @@
-//! One device or user of an experiment.
+//! Defines a unit: one device or user of an experiment.
 
 use serde::{Deserialize, Serialize};
 
-/// The whole of the shares: an arm's weight is an integer of so many.
+/// The sum of the shares of all arms.
 pub const WHOLE: u16 = 10_000;
 
-/// What an experiment knows of one device or user: one arm for the whole experiment, and one number an outcome.
+/// A device or user, with its arm and one number for each outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unit {
     /// The device's or the user's id.
@@ -21,7 +21,7 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// Whether its record can be counted in an experiment of so many arms and outcomes.
+    /// Whether it can be counted in an experiment with this number of arms and outcomes.
     pub fn fits(&self, arms: usize, outcomes: usize) -> bool {
         self.arm < arms
             && self.shares.len() == arms
@@ -30,13 +30,13 @@ impl Unit {
             && self.values.iter().flatten().all(|value| value.is_finite())
     }
 
-    /// Whether all that is measured of it is known: its horizon is over, so that a later look does not change it.
+    /// Whether its horizon is over, so that its values no longer change.
     pub fn is_over(&self, horizon_ms: u64, now_ms: u64) -> bool {
         self.exposed_ms.saturating_add(horizon_ms) <= now_ms
     }
 
-    /// The probability with which it would have got into `arm` at its exposure, had it only been that one or control. `None` if
-    /// one of the two had no weight: then there was nothing to compare.
+    /// The probability that it got into `arm` at its exposure, given that it got into `arm` or control. `None` if one of the two
+    /// had no weight.
     pub fn probability(&self, arm: usize) -> Option<f64> {
         let control = f64::from(*self.shares.first()?);
         let treatment = f64::from(*self.shares.get(arm)?);

@@ -1,4 +1,4 @@
-//! What the host holds for a call while the machine decides.
+//! What the host keeps for a call until it ends: the caller, its parameters, its budget and its trace.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,42 +8,42 @@ use tokio::{task::AbortHandle, time::Instant};
 use super::{budget::Reservation, location::SocketLocation};
 use crate::{
     edge::{
-        payload::{Answer, RpcWaiting},
-        send::{acknowledge, tell},
+        payload::{RpcAnswer, RpcWaiting},
+        send::{acknowledge, emit},
         socketio::{AckSender, SocketRef},
     },
-    policies::assignments::Answered,
-    telemetry::{CallSpan, Ended, Label, Methods, TraceContext},
+    policies::assignments::EndedCall,
+    telemetry::{CallOutcome, CallSpan, MethodLabel, MethodMetrics, TraceContext},
 };
 
-/// What a caller asked for.
+/// The request of a caller.
 pub(in crate::calls) struct CallerRequest {
     pub(in crate::calls) caller: SocketRef,
     pub(in crate::calls) ack: AckSender,
     pub(in crate::calls) method: Arc<str>,
-    /// What the call is counted under.
-    pub(in crate::calls) label: Label,
+    /// The label of the method's metrics.
+    pub(in crate::calls) label: MethodLabel,
     pub(in crate::calls) params: Option<rmpv::Value>,
-    /// It wants to know when its call is held.
+    /// The caller wants `rpc-waiting` events.
     pub(in crate::calls) wants_waiting: bool,
 }
 
-/// A call that was taken on.
+/// A call that the machine accepted.
 pub(in crate::calls) struct OpenCall {
     request: CallerRequest,
     key: u64,
     arrived: Instant,
     /// When it was sent to a daemon.
     sent: Option<Instant>,
-    /// Awaits the daemon's answer; ends with the call.
+    /// The task that awaits the daemon's answer. It ends with the call.
     waiting: Option<AbortHandle>,
-    /// Of a call that is traced.
+    /// The span, if the call is traced.
     span: Option<Box<CallSpan>>,
     _place: Reservation,
 }
 
 impl OpenCall {
-    /// `key` stands for the user in a policy's input; `place` is one of the calls that may be open.
+    /// `key` stands for the user in a policy's input. `place` is the call's share of the budget.
     pub(in crate::calls) fn new(request: CallerRequest, key: u64, place: Reservation, span: Option<CallSpan>) -> Self {
         let span = span.map(Box::new);
         Self { request, key, arrived: Instant::now(), sent: None, waiting: None, span, _place: place }
@@ -53,12 +53,12 @@ impl OpenCall {
         self.key
     }
 
-    /// The method and, once, the parameters: a request is sent once at most. `seat` is where it goes.
-    pub(in crate::calls) fn request(&mut self, seat: Option<&SocketLocation>) -> (Arc<str>, Option<rmpv::Value>) {
+    /// The method, and the parameters the first time: a request is sent at most once. `location` is where it goes.
+    pub(in crate::calls) fn request(&mut self, location: Option<&SocketLocation>) -> (Arc<str>, Option<rmpv::Value>) {
         let now = Instant::now();
         self.sent = Some(now);
         if let Some(span) = &mut self.span {
-            let replica = match seat {
+            let replica = match location {
                 Some(SocketLocation::There(there)) => Some(&there.owner),
                 Some(SocketLocation::Here(_)) | None => None,
             };
@@ -67,12 +67,12 @@ impl OpenCall {
         (self.request.method.clone(), self.request.params.take())
     }
 
-    /// What the replica that the request goes to is told of its trace.
+    /// The trace context for the replica that the request goes to.
     pub(in crate::calls) fn trace(&self) -> Option<TraceContext> {
         self.span.as_ref().map(|span| span.context())
     }
 
-    /// Whom to tell that the call is held, if its caller wants to know.
+    /// The `rpc-waiting` event, if the caller wants it.
     pub(in crate::calls) fn notice(&self, since: Duration, left: Duration) -> Option<WaitingNotice> {
         let CallerRequest { caller, method, wants_waiting, .. } = &self.request;
         wants_waiting.then(|| WaitingNotice { caller: caller.clone(), method: method.clone(), since, left })
@@ -82,37 +82,37 @@ impl OpenCall {
         self.waiting = Some(waiting);
     }
 
-    /// What experiments are told of a call that ends so.
-    pub(in crate::calls) fn answered(&self, outcome: &Outcome<Option<rmpv::Value>>) -> Answered {
+    /// What experiments count of a call with this outcome.
+    pub(in crate::calls) fn answered(&self, outcome: &Outcome<Option<rmpv::Value>>) -> EndedCall {
         let took = self.arrived.elapsed();
         let waited = self.sent.map_or(took, |sent| sent.saturating_duration_since(self.arrived));
-        Answered { result: label(outcome), waited, took }
+        EndedCall { result: label(outcome), waited, took }
     }
 
-    /// Tells the caller how its call ended.
-    pub(in crate::calls) fn answer(mut self, outcome: Outcome<Option<rmpv::Value>>, methods: &Methods) {
+    /// Acknowledges the call to its caller.
+    pub(in crate::calls) fn answer(mut self, outcome: Outcome<Option<rmpv::Value>>, methods: &MethodMetrics) {
         let ended = ended(&outcome);
         methods.answered(self.request.label, ended, self.arrived.elapsed());
         self.end_span(ended);
         self.stop_waiting();
         let answer = match (outcome.error(), outcome) {
-            (Some(error), _) => Answer::error(error),
-            (None, Outcome::Result(result)) => Answer::result(result),
-            (None, _) => Answer::error(message::INTERNAL),
+            (Some(error), _) => RpcAnswer::error(error),
+            (None, Outcome::Result(result)) => RpcAnswer::result(result),
+            (None, _) => RpcAnswer::error(message::INTERNAL),
         };
         acknowledge(&self.request.caller, self.request.ack, &answer);
     }
 
-    /// The caller is gone: nobody is told.
-    pub(in crate::calls) fn forget(mut self, methods: &Methods) {
-        methods.ended(self.request.label, Ended::Forgotten);
-        self.end_span(Ended::Forgotten);
+    /// Ends a call whose caller has gone: there is nobody to acknowledge it to.
+    pub(in crate::calls) fn forget(mut self, methods: &MethodMetrics) {
+        methods.ended(self.request.label, CallOutcome::Forgotten);
+        self.end_span(CallOutcome::Forgotten);
         self.stop_waiting();
     }
 
-    fn end_span(&mut self, ended: Ended) {
+    fn end_span(&mut self, ended: CallOutcome) {
         if let Some(span) = self.span.take() {
-            span.end(&self.request.method, ended.as_str(), ended != Ended::Success);
+            span.end(&self.request.method, ended.as_str(), ended != CallOutcome::Success);
         }
     }
 
@@ -122,14 +122,14 @@ impl OpenCall {
         }
     }
 
-    /// Gives back what the caller is answered by: the machine did not take the call on.
+    /// Returns the acknowledgement of a call that the machine refused.
     pub(in crate::calls) fn into_ack(mut self) -> AckSender {
-        self.end_span(Ended::Refused);
+        self.end_span(CallOutcome::Refused);
         self.request.ack
     }
 }
 
-/// What a caller is told of its call being held.
+/// An `rpc-waiting` event: the call waits for a daemon.
 pub(in crate::calls) struct WaitingNotice {
     caller: SocketRef,
     method: Arc<str>,
@@ -142,25 +142,25 @@ impl WaitingNotice {
     pub(in crate::calls) fn give(self) {
         let waiting =
             RpcWaiting { method: &self.method, since_ms: millis_up(self.since), deadline_ms: millis_up(self.left) };
-        tell(&self.caller, "rpc-waiting", &waiting);
+        emit(&self.caller, "rpc-waiting", &waiting);
     }
 }
 
-/// Whole milliseconds, rounded up: 0 is nothing at all.
+/// Whole milliseconds, rounded up, so that 0 means that no time is left.
 fn millis_up(span: Duration) -> u64 {
     u64::try_from(span.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX)
 }
 
 /// How the call ended, as it is counted.
-const fn ended<R>(outcome: &Outcome<R>) -> Ended {
+const fn ended<R>(outcome: &Outcome<R>) -> CallOutcome {
     match outcome {
-        Outcome::Result(_) => Ended::Success,
-        Outcome::Unavailable => Ended::NotAvailable,
-        Outcome::SameSocket => Ended::SameSocket,
-        Outcome::TargetDisconnected => Ended::TargetDisconnected,
-        Outcome::TimedOut => Ended::Timeout,
-        Outcome::Unusable => Ended::Unusable,
-        Outcome::Unreachable => Ended::Unreachable,
+        Outcome::Result(_) => CallOutcome::Success,
+        Outcome::Unavailable => CallOutcome::NotAvailable,
+        Outcome::SameSocket => CallOutcome::SameSocket,
+        Outcome::TargetDisconnected => CallOutcome::TargetDisconnected,
+        Outcome::TimedOut => CallOutcome::Timeout,
+        Outcome::Unusable => CallOutcome::Unusable,
+        Outcome::Unreachable => CallOutcome::Unreachable,
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pointwork_core::{CallRefused, calls::message};
 
-use crate::edge::payload::{Incoming, Unfit, attachment_bytes, take};
+use crate::edge::payload::{IncomingEvent, PayloadError, attachment_bytes, take_field};
 
 /// A call as a client sent it.
 pub(in crate::calls) struct CallRequest {
@@ -18,7 +18,7 @@ pub(in crate::calls) struct CallRequest {
 #[derive(Debug, thiserror::Error)]
 pub(in crate::calls) enum CallRefusal {
     #[error("{0}")]
-    Unfit(#[from] Unfit),
+    Unfit(#[from] PayloadError),
     #[error("{}", message::METHOD_REQUIRED)]
     NoMethod,
     #[error("Invalid parameters: timeoutMs must be a positive number")]
@@ -44,22 +44,22 @@ impl CallRefusal {
 
 impl CallRequest {
     /// Reads `{method, params, timeoutMs?}`; the call may have `bytes_max` bytes as it came, with attachments.
-    pub(in crate::calls) fn of(incoming: Incoming, bytes_max: usize) -> Result<Self, CallRefusal> {
+    pub(in crate::calls) fn of(incoming: IncomingEvent, bytes_max: usize) -> Result<Self, CallRefusal> {
         let text_bytes = usize::try_from(incoming.bytes).unwrap_or(usize::MAX);
         if text_bytes > bytes_max {
             return Err(CallRefusal::ParamsTooLarge);
         }
         let mut body = incoming.args?.into_first().unwrap_or(rmpv::Value::Nil);
-        let method = match take(&mut body, "method") {
+        let method = match take_field(&mut body, "method") {
             Some(rmpv::Value::String(method)) => method.into_str().filter(|method| !method.is_empty()),
             _ => None,
         };
         let method = method.ok_or(CallRefusal::NoMethod)?;
-        let timeout = match take(&mut body, "timeoutMs") {
+        let timeout = match take_field(&mut body, "timeoutMs") {
             None | Some(rmpv::Value::Nil) => None,
             Some(ms) => Some(milliseconds(&ms).ok_or(CallRefusal::WrongTimeout)?),
         };
-        let params = take(&mut body, "params");
+        let params = take_field(&mut body, "params");
         if text_bytes + params.as_ref().map_or(0, attachment_bytes) > bytes_max {
             return Err(CallRefusal::ParamsTooLarge);
         }
@@ -80,7 +80,7 @@ mod tests {
     use crate::edge::payload::Args;
 
     fn asked(args: Vec<rmpv::Value>, bytes: u32) -> Result<CallRequest, String> {
-        CallRequest::of(Incoming { args: Ok(Args(args)), bytes }, 100).map_err(|refusal| refusal.to_string())
+        CallRequest::of(IncomingEvent { args: Ok(Args(args)), bytes }, 100).map_err(|refusal| refusal.to_string())
     }
 
     fn body(entries: &[(&str, rmpv::Value)]) -> Vec<rmpv::Value> {

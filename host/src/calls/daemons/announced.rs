@@ -16,14 +16,14 @@ impl Calls {
     /// Whether other replicas can be reached.
     pub(crate) fn link(self: &Arc<Self>, up: bool) {
         for index in 0..SHARDS {
-            self.drive_shard_aside(index, |state, now| state.switchboard.handle_link(up, now));
+            self.drive_shard_aside(index, |state, now| state.machine.handle_link(up, now));
         }
     }
 
     /// Whether a replica (0: this one) shuts down in order.
     pub(crate) fn draining(self: &Arc<Self>, replica: u32, is_draining: bool) {
         for index in 0..SHARDS {
-            self.drive_shard_aside(index, |state, now| state.switchboard.handle_draining(replica, is_draining, now));
+            self.drive_shard_aside(index, |state, now| state.machine.handle_draining(replica, is_draining, now));
         }
     }
 
@@ -37,17 +37,17 @@ impl Calls {
             PeerCommand::AskSnapshot { .. } => {}
             PeerCommand::Connect { socket, user, replica, resumable } => {
                 let (Some(owner), Some(id)) = (owner(socket), text(socket)) else { return };
-                let seat = RemoteSocket { owner: owner.into(), id };
+                let location = RemoteSocket { owner: owner.into(), id };
                 let traits = Traits { local: false, resumable, ..Traits::default() };
                 self.drive_shard_aside(self.shard_of(&user), |state, now| {
-                    state.sockets.insert(socket, SocketLocation::There(seat));
-                    state.switchboard.handle_connect(socket, user, replica, traits, now);
+                    state.sockets.insert(socket, SocketLocation::There(location));
+                    state.machine.handle_connect(socket, user, replica, traits, now);
                 });
             }
             PeerCommand::Register { socket, user, method, age } => {
                 self.methods.registered(&method, || pointwork_policy::user_key(&user));
                 let registered = self.drive_shard_aside(self.shard_of(&user), |state, now| {
-                    state.switchboard.handle_registered(socket, method, age, now)
+                    state.machine.handle_registered(socket, method, age, now)
                 });
                 if let Err(error) = registered {
                     metrics::counter!("pointwork_remote_refused_total").increment(1);
@@ -57,13 +57,13 @@ impl Calls {
             PeerCommand::Unregister { socket, user, method } => {
                 self.drive_shard_aside(self.shard_of(&user), |state, now| {
                     // Of a socket that is not known here there is nothing to take back.
-                    let _ = state.switchboard.handle_unregister(socket, &method, now);
+                    let _ = state.machine.handle_unregister(socket, &method, now);
                 });
             }
             PeerCommand::Gone { socket, user, cause } => {
                 self.drive_shard_aside(self.shard_of(&user), |state, now| {
                     state.sockets.remove(&socket);
-                    state.switchboard.handle_disconnect(socket, cause, now);
+                    state.machine.handle_disconnect(socket, cause, now);
                 });
             }
         }

@@ -11,14 +11,14 @@ use super::call_name::named;
 use crate::{
     calls::state::{Calls, Participant},
     edge::{
-        payload::{Answer, Incoming, take},
+        payload::{IncomingEvent, RpcAnswer, take_field},
         send::acknowledge,
         socketio::{AckSender, SocketRef},
     },
 };
 
 /// The event by which a replica brings another one a result: `[user, call, result]`, acknowledged with whether it was taken.
-const HANDED_IN: &str = "pointwork:rpc-result";
+const LATE_RESULT: &str = "pointwork:rpc-result";
 
 /// What became of a result, as the daemon is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,9 +47,9 @@ impl Outcome {
     fn tell(self, socket: &SocketRef, ack: AckSender) {
         metrics::counter!("rpc_handed_in_total", "result" => self.label()).increment(1);
         let answer = match self {
-            Self::Taken => Answer::done(),
-            Self::Unknown => Answer::error("Unknown call"),
-            Self::Unreachable => Answer::error(message::UNREACHABLE),
+            Self::Taken => RpcAnswer::done(),
+            Self::Unknown => RpcAnswer::error("Unknown call"),
+            Self::Unreachable => RpcAnswer::error(message::UNREACHABLE),
         };
         acknowledge(socket, ack, &answer);
     }
@@ -62,25 +62,31 @@ impl Calls {
     }
 
     /// `rpc-result {callId, result}`, answered through `ack`.
-    pub fn hand_in(self: &Arc<Self>, socket: &SocketRef, party: &Participant, incoming: Incoming, ack: AckSender) {
-        self.touch(socket, party);
+    pub fn late_result(
+        self: &Arc<Self>,
+        socket: &SocketRef,
+        participant: &Participant,
+        incoming: IncomingEvent,
+        ack: AckSender,
+    ) {
+        self.touch(socket, participant);
         let LateResult { owner, call, result } = match LateResult::of(incoming) {
-            Ok(handed_in) => handed_in,
-            Err(error) => return acknowledge(socket, ack, &Answer::error(error)),
+            Ok(late_result) => late_result,
+            Err(error) => return acknowledge(socket, ack, &RpcAnswer::error(error)),
         };
         let cluster = self.replicas.cluster();
         if owner == cluster.uid() {
-            return Outcome::of(self.take_in(&party.user, call, result)).tell(socket, ack);
+            return Outcome::of(self.take_in(&participant.user, call, result)).tell(socket, ack);
         }
         let standing = cluster.standing();
         if standing.linked && standing.complete && !cluster.knows(&owner) {
             // It is gone, with its callers and their calls.
             return Outcome::Unknown.tell(socket, ack);
         }
-        let (namespace, socket, user) = (self.namespace.clone(), socket.clone(), party.user.clone());
+        let (namespace, socket, user) = (self.namespace.clone(), socket.clone(), participant.user.clone());
         tokio::spawn(async move {
             let args = vec![(*user).into(), call.0.into(), result.unwrap_or(rmpv::Value::Nil)];
-            let answer = namespace.ask_server(&owner, HANDED_IN, args, None).await;
+            let answer = namespace.ask_server(&owner, LATE_RESULT, args, None).await;
             let is_taken = answer.ok().flatten().and_then(|answer| answer.as_bool());
             is_taken.map_or(Outcome::Unreachable, Outcome::of).tell(&socket, ack);
         });
@@ -89,7 +95,7 @@ impl Calls {
     /// A result for a call of this replica.
     fn take_in(self: &Arc<Self>, user: &str, call: CallId, result: Option<rmpv::Value>) -> bool {
         self.drive_shard_aside(self.shard_of(user), |state, now| {
-            state.switchboard.handle_handed_in(user, call, result, now)
+            state.machine.handle_handed_in(user, call, result, now)
         })
     }
 }
@@ -99,7 +105,7 @@ pub(in crate::calls) fn serve(calls: &Arc<Calls>) {
     let weak = Arc::downgrade(calls);
     calls.namespace.answer_server_side(move |event, args| {
         let [user, call, result] = match <[rmpv::Value; 3]>::try_from(args) {
-            Ok(args) if event == HANDED_IN => args,
+            Ok(args) if event == LATE_RESULT => args,
             _ => return rmpv::Value::Nil,
         };
         let (Some(calls), Some(user), Some(call)) = (weak.upgrade(), user.as_str(), call.as_u64()) else {
@@ -119,14 +125,14 @@ struct LateResult {
 
 impl LateResult {
     /// The error is what the daemon is told.
-    fn of(incoming: Incoming) -> Result<Self, String> {
+    fn of(incoming: IncomingEvent) -> Result<Self, String> {
         let args = incoming.args.map_err(|unfit| unfit.to_string())?;
         let mut body = args.into_first().unwrap_or(rmpv::Value::Nil);
-        let Some(rmpv::Value::String(id)) = take(&mut body, "callId") else {
+        let Some(rmpv::Value::String(id)) = take_field(&mut body, "callId") else {
             return Err("Invalid parameters: callId is required".to_owned());
         };
         let (owner, call) = id.as_str().and_then(named).ok_or("Unknown call")?;
-        Ok(Self { owner, call, result: take(&mut body, "result") })
+        Ok(Self { owner, call, result: take_field(&mut body, "result") })
     }
 }
 
@@ -137,8 +143,8 @@ mod tests {
     use crate::edge::payload::Args;
 
     fn of(body: rmpv::Value) -> Result<(String, u64, Option<rmpv::Value>), String> {
-        let handed_in = LateResult::of(Incoming { args: Ok(Args(vec![body])), bytes: 0 })?;
-        Ok((handed_in.owner, handed_in.call.0, handed_in.result))
+        let late_result = LateResult::of(IncomingEvent { args: Ok(Args(vec![body])), bytes: 0 })?;
+        Ok((late_result.owner, late_result.call.0, late_result.result))
     }
 
     fn named(id: &str) -> rmpv::Value {

@@ -42,7 +42,7 @@ impl Calls {
                 calls.look(index, &room).await;
                 calls.ask_grace(index, &room);
                 if calls.is_found_or_given_up(index, &room) {
-                    calls.methods.looks.note(retries);
+                    calls.methods.looks.record(retries);
                     return;
                 }
                 sleep(calls.lookup.while_waiting).await;
@@ -64,8 +64,8 @@ impl Calls {
         for (owner, sockets) in answers.given {
             for socket in sockets {
                 if let Some(id) = foreign_id(&socket.id) {
-                    let seat = RemoteSocket { owner: owner.as_str().into(), id: socket.id.into() };
-                    self.enter(index, room, id, seat);
+                    let location = RemoteSocket { owner: owner.as_str().into(), id: socket.id.into() };
+                    self.enter(index, room, id, location);
                 }
             }
         }
@@ -73,28 +73,28 @@ impl Calls {
 
     /// A foreign daemon has the method: calls that wait for it are sent, and no others, for nobody tells when it leaves. Later calls
     /// look again.
-    fn enter(self: &Arc<Self>, index: usize, room: &RpcRoom, socket: SocketId, seat: RemoteSocket) {
-        let replica = u64::from_str_radix(&seat.owner, 16).unwrap_or(0) % 1_000_000 + FOREIGN_REPLICA_MIN;
+    fn enter(self: &Arc<Self>, index: usize, room: &RpcRoom, socket: SocketId, location: RemoteSocket) {
+        let replica = u64::from_str_radix(&location.owner, 16).unwrap_or(0) % 1_000_000 + FOREIGN_REPLICA_MIN;
         let replica = u32::try_from(replica).unwrap_or(u32::MAX);
         self.methods.registered(&room.method, || pointwork_policy::user_key(&room.user));
         let traits = Traits { foreign: true, ..Traits::default() };
         let was_watched = self.drive_shard(index, |state, now| {
-            let was_watched = state.sockets.insert(socket, SocketLocation::There(seat.clone())).is_some();
-            state.switchboard.handle_connect(socket, room.user.clone(), replica, traits, now);
+            let was_watched = state.sockets.insert(socket, SocketLocation::There(location.clone())).is_some();
+            state.machine.handle_connect(socket, room.user.clone(), replica, traits, now);
             // A method that is too long was never asked for.
-            let _ = state.switchboard.handle_registered(socket, room.method.clone(), Duration::ZERO, now);
+            let _ = state.machine.handle_registered(socket, room.method.clone(), Duration::ZERO, now);
             was_watched
         });
         let is_called = self.drive_shard(index, |state, now| {
-            state.switchboard.handle_forget(socket, now);
-            let is_called = state.switchboard.in_flight(socket) > 0;
+            state.machine.handle_forget(socket, now);
+            let is_called = state.machine.in_flight(socket) > 0;
             if !is_called && !was_watched {
                 state.sockets.remove(&socket);
             }
             is_called
         });
         if is_called && !was_watched {
-            tokio::spawn(self.clone().watch(index, socket, seat));
+            tokio::spawn(self.clone().watch(index, socket, location));
         }
     }
 
@@ -102,10 +102,10 @@ impl Calls {
     fn ask_grace(self: &Arc<Self>, index: usize, room: &RpcRoom) {
         let questions = self.lookups.lock().get_mut(room).map(std::mem::take).unwrap_or_default();
         for GraceQuestion { call, ask, key, input, absence } in questions {
-            let is_open = self.drive_shard(index, |state, _| state.switchboard.is_waiting(room));
+            let is_open = self.drive_shard(index, |state, _| state.machine.is_waiting(room));
             if is_open {
                 let wait_ms = self.policies.wait(key, &input, &absence);
-                self.drive_shard(index, |state, now| state.switchboard.handle_wait(call, ask, wait_ms, now));
+                self.drive_shard(index, |state, now| state.machine.handle_wait(call, ask, wait_ms, now));
             }
         }
     }
@@ -114,7 +114,7 @@ impl Calls {
     fn is_found_or_given_up(self: &Arc<Self>, index: usize, room: &RpcRoom) -> bool {
         let mut lookups = self.lookups.lock();
         let is_asked = lookups.get(room).is_some_and(|questions| !questions.is_empty());
-        if is_asked || self.shards[index].peek(|state| state.switchboard.is_waiting(room)) {
+        if is_asked || self.shards[index].peek(|state| state.machine.is_waiting(room)) {
             return false;
         }
         lookups.remove(room);
@@ -122,15 +122,15 @@ impl Calls {
     }
 
     /// Looks after a foreign daemon for as long as a call is in flight to it.
-    async fn watch(self: Arc<Self>, index: usize, socket: SocketId, seat: RemoteSocket) {
+    async fn watch(self: Arc<Self>, index: usize, socket: SocketId, location: RemoteSocket) {
         // A socket's own id is a room.
-        let opts = Options::room(&*seat.id);
+        let opts = Options::room(&*location.id);
         loop {
             sleep(self.lookup.while_in_flight).await;
             let is_done = self.drive_shard(index, |state, _| {
                 // While it is known, calls are being sent to it.
-                let is_known = state.switchboard.directory().user(socket).is_some();
-                let is_done = !is_known && state.switchboard.in_flight(socket) == 0;
+                let is_known = state.machine.directory().user(socket).is_some();
+                let is_done = !is_known && state.machine.in_flight(socket) == 0;
                 if is_done {
                     state.sockets.remove(&socket);
                 }
@@ -139,14 +139,15 @@ impl Calls {
             if is_done {
                 return;
             }
-            let answer = self.namespace.fetch_sockets_of(&seat.owner, opts.clone(), Some(self.lookup.timeout)).await;
+            let answer =
+                self.namespace.fetch_sockets_of(&location.owner, opts.clone(), Some(self.lookup.timeout)).await;
             if matches!(answer, Ok(None)) {
                 count_timeouts("presence", 1);
             }
             let gone = match answer {
-                Ok(Some(sockets)) if sockets.iter().any(|found| *found.id == *seat.id) => None,
+                Ok(Some(sockets)) if sockets.iter().any(|found| *found.id == *location.id) => None,
                 Ok(Some(_)) => Some(Departure::TransportLost),
-                Ok(None) if self.namespace.is_served_by(&seat.owner).await.is_ok_and(|served| !served) => {
+                Ok(None) if self.namespace.is_served_by(&location.owner).await.is_ok_and(|served| !served) => {
                     Some(Departure::ReplicaLost)
                 }
                 Ok(None) | Err(_) => None,
@@ -154,7 +155,7 @@ impl Calls {
             if let Some(cause) = gone {
                 self.drive_shard(index, |state, now| {
                     state.sockets.remove(&socket);
-                    state.switchboard.handle_disconnect(socket, cause, now);
+                    state.machine.handle_disconnect(socket, cause, now);
                 });
                 return;
             }

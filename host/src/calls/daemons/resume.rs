@@ -20,9 +20,9 @@ use crate::{
     },
     cluster::Resumed,
     edge::{
-        payload::{Answer, Incoming, take},
+        disconnect::disconnect_slow_client,
+        payload::{IncomingEvent, RpcAnswer, take_field},
         send::acknowledge,
-        slow_clients::cut_off,
         socketio::{AckSender, SocketRef, socket_id},
     },
 };
@@ -40,20 +40,26 @@ const RESUMED_MAX: usize = 10_000;
 
 impl Calls {
     /// `rpc-resumed {socket, callIds}`, answered through `ack`.
-    pub fn resumed(self: &Arc<Self>, socket: &SocketRef, party: &Participant, incoming: Incoming, ack: AckSender) {
-        self.touch(socket, party);
-        if !party.capabilities.resume {
+    pub fn resumed(
+        self: &Arc<Self>,
+        socket: &SocketRef,
+        participant: &Participant,
+        incoming: IncomingEvent,
+        ack: AckSender,
+    ) {
+        self.touch(socket, participant);
+        if !participant.capabilities.resume {
             let error = "Invalid parameters: the capability rpc-resume is required";
-            return acknowledge(socket, ack, &Answer::error(error));
+            return acknowledge(socket, ack, &RpcAnswer::error(error));
         }
-        let resumed = match resumed_of(incoming, party, socket_id(socket.id)) {
+        let resumed = match resumed_of(incoming, participant, socket_id(socket.id)) {
             Ok(resumed) => resumed,
-            Err(error) => return acknowledge(socket, ack, &Answer::error(error)),
+            Err(error) => return acknowledge(socket, ack, &RpcAnswer::error(error)),
         };
         // Before whatever the daemon registers next.
         self.replicas.resumed(&resumed);
         self.resume(&resumed);
-        acknowledge(socket, ack, &Answer::done());
+        acknowledge(socket, ack, &RpcAnswer::done());
     }
 
     /// A daemon is back, here or elsewhere.
@@ -64,31 +70,31 @@ impl Calls {
         }
         let none = BTreeSet::new();
         let has = has.get(self.replicas.cluster().uid()).unwrap_or(&none);
-        let seat = self.drive_shard_aside(self.shard_of(user), |state, now| {
-            let seat = state.sockets.get(old).cloned();
-            if let Some(SocketLocation::Here(socket)) = &seat
+        let location = self.drive_shard_aside(self.shard_of(user), |state, now| {
+            let location = state.sockets.get(old).cloned();
+            if let Some(SocketLocation::Here(socket)) = &location
                 && socket.extensions.get::<ResumeKey>() != Some(ResumeKey(*client))
             {
                 return None;
             }
-            let is_theirs = state.switchboard.directory().user(*old) == Some(user);
-            state.switchboard.handle_resumed(user, *old, *new, has, now);
-            seat.filter(|_| is_theirs)
+            let is_theirs = state.machine.directory().user(*old) == Some(user);
+            state.machine.handle_resumed(user, *old, *new, has, now);
+            location.filter(|_| is_theirs)
         });
-        if let Some(SocketLocation::Here(socket)) = seat {
+        if let Some(SocketLocation::Here(socket)) = location {
             socket.extensions.insert(Superseded);
-            cut_off(&socket);
+            disconnect_slow_client(&socket);
         }
     }
 }
 
 /// Reads `rpc-resumed`. The error is what the daemon is told.
-fn resumed_of(incoming: Incoming, party: &Participant, new: SocketId) -> Result<Resumed, String> {
-    let (user, client) = (party.user.clone(), party.client);
+fn resumed_of(incoming: IncomingEvent, participant: &Participant, new: SocketId) -> Result<Resumed, String> {
+    let (user, client) = (participant.user.clone(), participant.client);
     let mut body = incoming.args.map_err(|unfit| unfit.to_string())?.into_first().unwrap_or(rmpv::Value::Nil);
-    let old = take(&mut body, "socket").and_then(|old| Some(socket_id(Sid::from_str(old.as_str()?).ok()?)));
+    let old = take_field(&mut body, "socket").and_then(|old| Some(socket_id(Sid::from_str(old.as_str()?).ok()?)));
     let old = old.ok_or("Invalid parameters: socket is required")?;
-    let Some(rmpv::Value::Array(calls)) = take(&mut body, "callIds") else {
+    let Some(rmpv::Value::Array(calls)) = take_field(&mut body, "callIds") else {
         return Err("Invalid parameters: callIds is required".to_owned());
     };
     if calls.len() > RESUMED_MAX {
@@ -112,10 +118,10 @@ mod tests {
         let resumed = |socket: &str, calls: &[&str]| {
             let calls = calls.iter().map(|call| (*call).into()).collect();
             let body = vec![("socket".into(), socket.into()), ("callIds".into(), rmpv::Value::Array(calls))];
-            let incoming = Incoming { args: Ok(Args(vec![rmpv::Value::Map(body)])), bytes: 0 };
-            let party =
+            let incoming = IncomingEvent { args: Ok(Args(vec![rmpv::Value::Map(body)])), bytes: 0 };
+            let participant =
                 Participant { user: "u".into(), capabilities: Capabilities::default(), client: 5, key: 0, shard: 0 };
-            resumed_of(incoming, &party, SocketId(7))
+            resumed_of(incoming, &participant, SocketId(7))
         };
         let (one, other) = ("0123456789abcdef", "fedcba9876543210");
         let calls = [format!("{one}-1"), format!("{other}-a"), format!("{one}-2"), "nonsense".to_owned()];

@@ -3,42 +3,41 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-
-use super::tls::{AdminTlsConfig, Lack, lack};
+use super::tls::{AdminTlsConfig, MissingKey, missing_of_pair};
 use crate::config::values::secret::Secret;
+use crate::config::values::section::section;
 use crate::config::values::text;
 
 /// The shortest token, in characters, that may guard a listener which others can reach.
 pub const TOKEN_CHARS_MIN: usize = 16;
 
-/// The admin listener: health, policies, metrics, emit.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AdminConfig {
-    /// Where it listens.
-    #[serde(deserialize_with = "text::socket_addr")]
-    pub address: SocketAddr,
-    /// The bearer token that a request must carry. A loaded configuration has one of at least [`TOKEN_CHARS_MIN`]
-    /// characters whenever the address is not a loopback address, unless there is `tls.client_ca`. Requests from loopback need none.
-    pub token: Option<Secret>,
-    /// The certificate of the listener, and whose clients need no token.
-    pub tls: AdminTlsConfig,
-    /// PEM: who vouches for the host that the operators' commands ask; without it, whoever this machine trusts.
-    #[serde(default, deserialize_with = "text::non_empty")]
-    pub ca: Option<PathBuf>,
-    /// PEM: the certificate that the operators' commands show. A loaded configuration has both this and
-    /// [`client_key`](Self::client_key), or neither.
-    #[serde(default, deserialize_with = "text::non_empty")]
-    pub client_cert: Option<PathBuf>,
-    /// PEM: its key.
-    #[serde(default, deserialize_with = "text::non_empty")]
-    pub client_key: Option<PathBuf>,
+section! {
+    /// The admin listener: health, policies, metrics, emit.
+    pub struct AdminConfig {
+        /// Where it listens.
+        #[serde(deserialize_with = "text::socket_addr")]
+        pub address: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 9090)),
+        /// The bearer token that a request must carry. A loaded configuration has one of at least [`TOKEN_CHARS_MIN`]
+        /// characters whenever the address is not a loopback address, unless there is `tls.client_ca`. Requests from loopback need none.
+        pub token: Option<Secret> = None,
+        /// The certificate of the listener, and the authorities whose clients need no token.
+        pub tls: AdminTlsConfig = AdminTlsConfig::default(),
+        /// PEM: the authorities that the commands for operators trust. Without it, those of this machine.
+        #[serde(default, deserialize_with = "text::non_empty")]
+        pub ca: Option<PathBuf> = None,
+        /// PEM: the certificate that the commands for operators show. A loaded configuration has both this and
+        /// [`client_key`](Self::client_key), or neither.
+        #[serde(default, deserialize_with = "text::non_empty")]
+        pub client_cert: Option<PathBuf> = None,
+        /// PEM: its key.
+        #[serde(default, deserialize_with = "text::non_empty")]
+        pub client_key: Option<PathBuf> = None,
+    }
 }
 
 impl AdminConfig {
-    /// What is wrong between the address and the token, if anything is.
-    pub(in crate::config) fn exposure(&self) -> Option<String> {
+    /// The problem with the token, if others can reach the address.
+    pub(in crate::config) fn token_problem(&self) -> Option<String> {
         let chars = self.token.as_ref().map(|token| token.expose().chars().count());
         let loopback = self.address.ip().to_canonical().is_loopback();
         if loopback || self.tls.client_ca.is_some() || chars.is_some_and(|chars| chars >= TOKEN_CHARS_MIN) {
@@ -54,29 +53,16 @@ impl AdminConfig {
         ))
     }
 
-    /// Whether a token may go over the network in the clear.
+    /// Whether a token may cross the network unencrypted.
     #[must_use]
     pub fn is_plain_beyond_loopback(&self) -> bool {
         self.tls.cert.is_none() && !self.address.ip().to_canonical().is_loopback()
     }
 
-    /// What lacks, if anything does.
-    pub(in crate::config) fn lack(&self) -> Option<Lack> {
-        let client = lack(self.client_cert.as_ref(), self.client_key.as_ref(), ("client_cert", "client_key"));
-        self.tls.lack().or(client)
-    }
-}
-
-impl Default for AdminConfig {
-    fn default() -> Self {
-        Self {
-            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 9090)),
-            token: None,
-            tls: AdminTlsConfig::default(),
-            ca: None,
-            client_cert: None,
-            client_key: None,
-        }
+    /// The key that is missing, if any.
+    pub(in crate::config) fn missing_key(&self) -> Option<MissingKey> {
+        let names = ("client_cert", "client_key");
+        self.tls.missing_key().or(missing_of_pair(self.client_cert.as_ref(), self.client_key.as_ref(), names))
     }
 }
 
@@ -90,7 +76,7 @@ mod tests {
         let exposed = |address: &str, token: Option<&str>| {
             let address = address.parse().unwrap();
             let token = token.and_then(Secret::new);
-            AdminConfig { address, token, ..AdminConfig::default() }.exposure().is_some()
+            AdminConfig { address, token, ..AdminConfig::default() }.token_problem().is_some()
         };
         assert!(exposed("0.0.0.0:9090", None));
         assert!(exposed("0.0.0.0:9090", Some("fifteen-letters")));
@@ -102,17 +88,17 @@ mod tests {
     }
 
     #[test]
-    fn certificates_of_clients_are_as_good_as_a_token() {
+    fn client_certificates_replace_the_token() {
         let mut admin = AdminConfig { address: "0.0.0.0:9090".parse().unwrap(), ..AdminConfig::default() };
-        assert!(admin.exposure().is_some() && admin.is_plain_beyond_loopback());
+        assert!(admin.token_problem().is_some() && admin.is_plain_beyond_loopback());
         admin.tls.client_ca = Some("ca.pem".into());
-        assert!(admin.exposure().is_none());
-        assert_eq!(admin.lack(), Some(("tls.cert", "tls.client_ca")));
+        assert!(admin.token_problem().is_none());
+        assert_eq!(admin.missing_key(), Some(("tls.cert", "tls.client_ca")));
         admin.tls.cert = Some("cert.pem".into());
-        assert_eq!(admin.lack(), Some(("tls.key", "tls.cert")));
+        assert_eq!(admin.missing_key(), Some(("tls.key", "tls.cert")));
         admin.tls.key = Some("key.pem".into());
-        assert!(admin.lack().is_none() && !admin.is_plain_beyond_loopback());
+        assert!(admin.missing_key().is_none() && !admin.is_plain_beyond_loopback());
         admin.client_key = Some("key.pem".into());
-        assert_eq!(admin.lack(), Some(("client_cert", "client_key")));
+        assert_eq!(admin.missing_key(), Some(("client_cert", "client_key")));
     }
 }

@@ -1,82 +1,56 @@
 //! `[device]`: sessions of devices. Defaults are those of the field's deployments.
 
-use pointwork_core::device::{DeviceSettings, LimiterSettings, ThrottleSettings};
-use serde::{Deserialize, Serialize};
+use pointwork_core::devices::{DeviceSettings, LimiterSettings, ThrottleSettings};
 
 use crate::config::values::bounded::Bounded;
+use crate::config::values::section::section;
 
 /// An hour, in milliseconds.
 const HOUR: u32 = 3_600_000;
 /// A day, in milliseconds.
 const DAY: u32 = 24 * HOUR;
 
-/// How devices register, and how a device's session settles on one socket. Spans are in milliseconds.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DeviceConfig {
-    /// How long a session that was just accepted is held against newcomers; 0 holds none.
-    pub settle_ms: Bounded<0, HOUR>,
-    /// How long a socket may stay without registering.
-    pub register_timeout_ms: Bounded<10, HOUR>,
-    /// How long a device's socket may be gone before the device is said to be offline.
-    pub offline_debounce_ms: Bounded<0, HOUR>,
-    /// How long a device may be without a heartbeat before it is said to be offline.
-    pub heartbeat_timeout_ms: Bounded<10, DAY>,
-    /// The span in which registers are counted.
-    pub connect_rate_window_ms: Bounded<1, DAY>,
-    /// Registers of one device within it.
-    pub connect_rate_max: Bounded<1, 1_000_000>,
-    /// Registers within it of all that name themselves in no way.
-    pub anonymous_rate_max: Bounded<1, 1_000_000>,
-    /// How long who registered too often is refused.
-    pub cooldown_ms: Bounded<1, DAY>,
-    /// After how long without a register who registered is forgotten.
-    pub idle_ms: Bounded<1, DAY>,
-    /// After so many cooldowns who never proved a token is in quarantine.
-    pub quarantine_trips: Bounded<1, 1_000_000>,
-    /// For so long.
-    pub quarantine_ms: Bounded<1, DAY>,
-    /// The span in which reconnects are counted.
-    pub reconnect_window_ms: Bounded<1, HOUR>,
-    /// Reconnects of one device within it.
-    pub reconnect_base_max: Bounded<1, 1_000_000>,
-    /// The same during the warm-up, too.
-    pub reconnect_hard_ceiling: Bounded<1, 1_000_000>,
-    /// How long after the start only the ceiling counts.
-    pub reconnect_warmup_ms: Bounded<0, HOUR>,
-    /// The first backoff; it doubles with each level, and more under load.
-    pub reconnect_base_backoff_ms: Bounded<1, HOUR>,
-    /// The highest level.
-    pub max_level: Bounded<0, 30>,
-    /// The longest backoff.
-    pub max_backoff_ms: Bounded<1, HOUR>,
-    /// After so long without a refusal a device falls by one level.
-    pub release_ms: Bounded<1, HOUR>,
-}
-
-impl Default for DeviceConfig {
-    fn default() -> Self {
-        Self {
-            settle_ms: Bounded::literal::<2_500>(),
-            register_timeout_ms: Bounded::literal::<10_000>(),
-            offline_debounce_ms: Bounded::literal::<5_000>(),
-            heartbeat_timeout_ms: Bounded::literal::<45_000>(),
-            connect_rate_window_ms: Bounded::literal::<300_000>(),
-            connect_rate_max: Bounded::literal::<20>(),
-            anonymous_rate_max: Bounded::literal::<60>(),
-            cooldown_ms: Bounded::literal::<60_000>(),
-            idle_ms: Bounded::literal::<600_000>(),
-            quarantine_trips: Bounded::literal::<5>(),
-            quarantine_ms: Bounded::literal::<1_800_000>(),
-            reconnect_window_ms: Bounded::literal::<10_000>(),
-            reconnect_base_max: Bounded::literal::<5>(),
-            reconnect_hard_ceiling: Bounded::literal::<20>(),
-            reconnect_warmup_ms: Bounded::literal::<30_000>(),
-            reconnect_base_backoff_ms: Bounded::literal::<1_000>(),
-            max_level: Bounded::literal::<10>(),
-            max_backoff_ms: Bounded::literal::<60_000>(),
-            release_ms: Bounded::literal::<30_000>(),
-        }
+section! {
+    /// How devices register, and how a device's session settles on one socket. Spans are in milliseconds.
+    pub struct DeviceConfig {
+        /// How long a session that was just accepted is held against newcomers; 0 holds none.
+        pub settle_ms: Bounded<0, HOUR> = Bounded::literal::<2_500>(),
+        /// How long a socket may stay without registering.
+        pub register_timeout_ms: Bounded<10, HOUR> = Bounded::literal::<10_000>(),
+        /// How long a device's socket may be gone before the device is said to be offline.
+        pub offline_debounce_ms: Bounded<0, HOUR> = Bounded::literal::<5_000>(),
+        /// How long a device may be without a heartbeat before it is said to be offline.
+        pub heartbeat_timeout_ms: Bounded<10, DAY> = Bounded::literal::<45_000>(),
+        /// The span in which registers are counted.
+        pub connect_rate_window_ms: Bounded<1, DAY> = Bounded::literal::<300_000>(),
+        /// Registers of one device within it.
+        pub connect_rate_max: Bounded<1, 1_000_000> = Bounded::literal::<20>(),
+        /// Registrations within it by all devices without a name.
+        pub anonymous_rate_max: Bounded<1, 1_000_000> = Bounded::literal::<60>(),
+        /// How long a device that registers too often is refused.
+        pub cooldown_ms: Bounded<1, DAY> = Bounded::literal::<60_000>(),
+        /// A device that does not register for this long is forgotten.
+        pub idle_ms: Bounded<1, DAY> = Bounded::literal::<600_000>(),
+        /// After this many cooldowns, a device that never proved a token is in quarantine.
+        pub quarantine_trips: Bounded<1, 1_000_000> = Bounded::literal::<5>(),
+        /// How long a quarantine lasts.
+        pub quarantine_ms: Bounded<1, DAY> = Bounded::literal::<1_800_000>(),
+        /// The span in which reconnects are counted.
+        pub reconnect_window_ms: Bounded<1, HOUR> = Bounded::literal::<10_000>(),
+        /// Reconnects of one device within it.
+        pub reconnect_base_max: Bounded<1, 1_000_000> = Bounded::literal::<5>(),
+        /// The same during the warm-up.
+        pub reconnect_hard_ceiling: Bounded<1, 1_000_000> = Bounded::literal::<20>(),
+        /// The warm-up after the start, in which only the ceiling applies.
+        pub reconnect_warmup_ms: Bounded<0, HOUR> = Bounded::literal::<30_000>(),
+        /// The first backoff; it doubles with each level, and more under load.
+        pub reconnect_base_backoff_ms: Bounded<1, HOUR> = Bounded::literal::<1_000>(),
+        /// The highest level.
+        pub max_level: Bounded<0, 30> = Bounded::literal::<10>(),
+        /// The longest backoff.
+        pub max_backoff_ms: Bounded<1, HOUR> = Bounded::literal::<60_000>(),
+        /// After this time without a refusal a device drops by one level.
+        pub release_ms: Bounded<1, HOUR> = Bounded::literal::<30_000>(),
     }
 }
 

@@ -1,71 +1,43 @@
-//! `[drain]`: how a replica leaves when it is asked to stop. With the defaults all of it takes less than the 30 s that Kubernetes gives, while
-//! Redis answers; what waits for it when it hangs makes it 36 s.
-
-use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
+//! `[drain]`: how a replica shuts down. With the defaults a drain takes less than the 30 s that Kubernetes allows. If Redis hangs, it takes
+//! 36 s.
 
 use crate::config::values::bounded::Bounded;
+use crate::config::values::section::section;
 
 /// An hour, in milliseconds.
 const HOUR: u32 = 3_600_000;
 
-/// The spans of a leave, which follow each other.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DrainConfig {
-    /// How long everything goes on as before, but for the probe: until the load balancer has noticed and sends nobody here any more, in
-    /// milliseconds. A replica that is alone has nowhere to send anybody and skips it.
-    pub settle_ms: Bounded<0, HOUR>,
-    /// How long calls may then take to end, in milliseconds: those to this replica's daemons and those of its callers, waiting ones
-    /// too. The sockets of the others are closed meanwhile.
-    pub deadline_ms: Bounded<0, HOUR>,
-    /// Over how long at the most the sockets are closed, in milliseconds: once for those that no call needs, and once more for those whose
-    /// calls are broken off at the deadline.
-    pub close_ms: Bounded<0, HOUR>,
-}
-
-impl DrainConfig {
-    /// [`settle_ms`](Self::settle_ms).
-    #[must_use]
-    pub const fn settle(&self) -> Duration {
-        self.settle_ms.as_millis()
-    }
-
-    /// [`deadline_ms`](Self::deadline_ms).
-    #[must_use]
-    pub const fn deadline(&self) -> Duration {
-        self.deadline_ms.as_millis()
-    }
-
-    /// [`close_ms`](Self::close_ms).
-    #[must_use]
-    pub const fn close(&self) -> Duration {
-        self.close_ms.as_millis()
-    }
-}
-
-impl Default for DrainConfig {
-    fn default() -> Self {
-        Self {
-            settle_ms: Bounded::literal::<5_000>(),
-            deadline_ms: Bounded::literal::<12_000>(),
-            close_ms: Bounded::literal::<5_000>(),
-        }
+section! {
+    /// The steps of a drain, which follow each other.
+    pub struct DrainConfig {
+        /// How long the replica serves as before and only its readiness probe fails, in milliseconds. Meanwhile the load balancer stops sending
+        /// clients. A replica without peers skips this step.
+        pub settle_ms: Bounded<0, HOUR> = Bounded::literal::<5_000>(),
+        /// How long open calls of this replica's daemons and callers may then take to end, in milliseconds. Sockets without open calls are
+        /// closed meanwhile.
+        pub deadline_ms: Bounded<0, HOUR> = Bounded::literal::<12_000>(),
+        /// The time over which sockets are closed, in milliseconds: once for those without open calls, and once more for the others after the
+        /// deadline.
+        pub close_ms: Bounded<0, HOUR> = Bounded::literal::<5_000>(),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::config::RpcConfig;
 
     #[test]
-    fn calls_may_wait_for_their_grace_and_all_is_over_before_kubernetes_kills() {
+    fn a_drain_is_longer_than_the_grace_period_and_shorter_than_kubernetes_allows() {
         let drain = DrainConfig::default();
-        assert!(drain.deadline() > RpcConfig::default().grace_ms.as_millis());
+        assert!(drain.deadline_ms.as_millis() > RpcConfig::default().grace_ms.as_millis());
         // What comes after the sockets (devices' records, listeners, what waits for Redis) has bounds of its own.
         let rest = Duration::from_secs(6);
-        assert!(drain.settle() + drain.deadline() + drain.close() + rest < Duration::from_secs(30));
+        assert!(
+            drain.settle_ms.as_millis() + drain.deadline_ms.as_millis() + drain.close_ms.as_millis() + rest
+                < Duration::from_secs(30)
+        );
     }
 }

@@ -10,71 +10,50 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::tls::TlsConfig;
 use crate::config::values::bounded::Bounded;
 use crate::config::values::networks::Networks;
+use crate::config::values::section::section;
 use crate::config::values::text;
 
-/// The Socket.IO listener and its engine.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ListenConfig {
-    /// Where clients connect.
-    #[serde(deserialize_with = "text::socket_addr")]
-    pub address: SocketAddr,
-    /// The HTTP path of the engine.
-    pub path: EnginePath,
-    /// Between two pings to a client, in milliseconds.
-    pub ping_interval_ms: Bounded<1, 3_600_000>,
-    /// How long a ping may stay unanswered before the connection counts as broken, in milliseconds.
-    pub ping_timeout_ms: Bounded<1, 3_600_000>,
-    /// How long an engine connection may stay without a namespace, in milliseconds.
-    pub connect_timeout_ms: Bounded<1, 3_600_000>,
-    /// The largest message that a client may send, in bytes.
-    pub max_payload_bytes: Bounded<1_024, 1_073_741_824>,
-    /// How many packets may wait for a client that reads too slowly before it is disconnected. Above
-    /// `rpc.calls_per_user_max`: so many requests may be on their way to one daemon that reads as fast as it can.
-    pub max_buffer_packets: Bounded<1, 1_048_576>,
-    /// Which web origins may connect with credentials.
-    pub cors_origins: CorsOrigins,
-    /// How long a connection may take until it has said what it wants, in milliseconds: a TLS handshake and the head of its first
-    /// request. The next heads may take as long as a client may be silent.
-    pub head_timeout_ms: Bounded<10, 3_600_000>,
-    /// How many connections there may be, a further one is closed; 0 for as many as the limit of open files leaves.
-    pub connections_max: Bounded<0, 10_000_000>,
-    /// How many connections there may be from one address, or of one IPv6 network of 64 bits; 0 for any number.
-    pub connections_per_ip_max: Bounded<0, 10_000_000>,
-    /// How many sockets one user may have in the root namespace, at this replica; 0 for any number. The connection of a further one is
-    /// ended, so that the client tries again, for as long as it takes: a CONNECT_ERROR would keep it away for good, and connections that nobody
-    /// knows yet to be broken count for as long as a client may be silent.
-    pub connections_per_user_max: Bounded<0, 10_000_000>,
-    /// Proxies whose `X-Forwarded-For` says from where a client comes. Their own addresses are not limited.
-    pub trusted_proxies: Networks,
-    /// The certificate of the listener.
-    pub tls: TlsConfig,
-}
-
-impl Default for ListenConfig {
-    fn default() -> Self {
-        Self {
-            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 3000)),
-            path: EnginePath("/socket.io".to_owned()),
-            ping_interval_ms: Bounded::literal::<15_000>(),
-            ping_timeout_ms: Bounded::literal::<45_000>(),
-            connect_timeout_ms: Bounded::literal::<20_000>(),
-            max_payload_bytes: Bounded::literal::<1_000_000>(),
-            max_buffer_packets: Bounded::literal::<8_192>(),
-            cors_origins: CorsOrigins::Any,
-            head_timeout_ms: Bounded::literal::<10_000>(),
-            connections_max: Bounded::literal::<0>(),
-            connections_per_ip_max: Bounded::literal::<0>(),
-            connections_per_user_max: Bounded::literal::<0>(),
-            trusted_proxies: Networks::default(),
-            tls: TlsConfig::default(),
-        }
+section! {
+    /// The Socket.IO listener and its engine.
+    pub struct ListenConfig {
+        /// Where clients connect.
+        #[serde(deserialize_with = "text::socket_addr")]
+        pub address: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 3000)),
+        /// The HTTP path of the engine.
+        pub path: EnginePath = EnginePath("/socket.io".to_owned()),
+        /// Between two pings to a client, in milliseconds.
+        pub ping_interval_ms: Bounded<1, 3_600_000> = Bounded::literal::<15_000>(),
+        /// How long a ping may stay unanswered before the connection counts as broken, in milliseconds.
+        pub ping_timeout_ms: Bounded<1, 3_600_000> = Bounded::literal::<45_000>(),
+        /// How long an engine connection may stay without a namespace, in milliseconds.
+        pub connect_timeout_ms: Bounded<1, 3_600_000> = Bounded::literal::<20_000>(),
+        /// The largest message that a client may send, in bytes.
+        pub max_payload_bytes: Bounded<1_024, 1_073_741_824> = Bounded::literal::<1_000_000>(),
+        /// How many packets may wait for a client that reads too slowly before it is disconnected. Above
+        /// `rpc.calls_per_user_max`: so many requests may be on their way to one daemon that reads as fast as it can.
+        pub max_buffer_packets: Bounded<1, 1_048_576> = Bounded::literal::<8_192>(),
+        /// Which web origins may connect with credentials.
+        pub cors_origins: CorsOrigins = CorsOrigins::Any,
+        /// How long a connection may take for its TLS handshake and the head of its first request, in milliseconds. Later heads may take
+        /// as long as a client may be silent.
+        pub head_timeout_ms: Bounded<10, 3_600_000> = Bounded::literal::<10_000>(),
+        /// The most connections; a further one is closed. 0 means as many as the limit of open files allows.
+        pub connections_max: Bounded<0, 10_000_000> = Bounded::literal::<0>(),
+        /// The most connections from one IPv4 address or one IPv6 /64 network. 0 means no limit.
+        pub connections_per_ip_max: Bounded<0, 10_000_000> = Bounded::literal::<0>(),
+        /// The most sockets of one user in the root namespace of this replica. 0 means no limit. The connection of a further socket is ended, so
+        /// that the client tries again: broken connections count until they are detected, and a CONNECT_ERROR would keep the client away.
+        pub connections_per_user_max: Bounded<0, 10_000_000> = Bounded::literal::<0>(),
+        /// Proxies whose `X-Forwarded-For` names the client. Their own addresses have no limit.
+        pub trusted_proxies: Networks = Networks::default(),
+        /// The certificate of the listener.
+        pub tls: TlsConfig = TlsConfig::default(),
     }
 }
 
 /// An absolute HTTP path without a trailing slash, below the root.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String")]
 pub struct EnginePath(String);
 
 impl EnginePath {
@@ -90,18 +69,17 @@ impl fmt::Display for EnginePath {
     }
 }
 
-impl<'de> Deserialize<'de> for EnginePath {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        // Clients write the path with or without the last slash; the library's own server takes both for the same.
+impl TryFrom<String> for EnginePath {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        // Clients write the path with or without a trailing slash, and the library's own server accepts both.
         let path = text.trim_end_matches('/');
-        let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '?' | '#');
-        if path.len() > 1 && path.starts_with('/') && path.chars().all(plain) {
+        let is_plain = |c: char| c.is_ascii_graphic() && !matches!(c, '?' | '#');
+        if path.len() > 1 && path.starts_with('/') && path.chars().all(is_plain) {
             Ok(Self(path.to_owned()))
         } else {
-            Err(D::Error::custom(format_args!(
-                "must be an absolute path below the root, such as /socket.io, not `{text}`"
-            )))
+            Err(format!("must be an absolute path below the root, such as /socket.io, not `{text}`"))
         }
     }
 }
@@ -126,17 +104,7 @@ impl Serialize for CorsOrigins {
 
 impl<'de> Deserialize<'de> for CorsOrigins {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // The environment and the flags know no lists: there it is one text, with commas.
-        #[derive(Deserialize)]
-        #[serde(untagged, expecting = "must be a list of origins, or one text with commas between them")]
-        enum Given {
-            List(Vec<String>),
-            Text(String),
-        }
-        let given = match Given::deserialize(deserializer)? {
-            Given::List(list) => list,
-            Given::Text(text) => text.split(',').map(|origin| origin.trim().to_owned()).collect(),
-        };
+        let given = text::list(deserializer, "origins")?.into_vec();
         if given == ["*"] {
             return Ok(Self::Any);
         }
@@ -144,7 +112,7 @@ impl<'de> Deserialize<'de> for CorsOrigins {
     }
 }
 
-/// A browser sends `scheme://host[:port]` and nothing more; any other text would never match.
+/// A browser sends exactly `scheme://host[:port]`, so any other text would never match.
 fn origin(text: &str) -> Result<HeaderValue, String> {
     let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
     let authority = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ':' | '[' | ']' | '_');
@@ -166,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_loses_its_last_slash_and_must_be_absolute() {
+    fn removes_the_last_slash_of_a_path_and_rejects_relative_paths() {
         let path = |text: &str| serde_json::from_value::<EnginePath>(text.into());
         assert_eq!(path("/v1/updates/").unwrap().as_str(), "/v1/updates");
         for wrong in ["", "/", "socket.io", "/a b", "/a?b", "/a#b"] {

@@ -1,42 +1,28 @@
 //! `[metrics]`: what `/metrics` tells apart.
 
 use serde::de::{Deserializer, Error as _};
-use serde::{Deserialize, Serialize};
 
 use crate::config::values::bounded::Bounded;
-use crate::config::values::text;
+use crate::config::values::section::section;
+use crate::config::values::text::{self, ListOrText};
 
-/// Labels that clients have a say in.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MetricsConfig {
-    /// Methods that are counted under a label of their own: patterns (`*` any text, `?` one character), each of which is its
-    /// label, but for `other`, which is one already. The first that matches counts; those of `[[rpc.method]]` come after them.
-    #[serde(deserialize_with = "patterns")]
-    pub method_labels: Vec<String>,
-    /// How many methods without a pattern have a label because a daemon registered them, first come; of one user's half of them at
-    /// most. Each costs up to 26 series; 0 for none.
-    pub methods_max: Bounded<0, 1_000>,
-}
-
-impl Default for MetricsConfig {
-    fn default() -> Self {
-        Self { method_labels: Vec::new(), methods_max: Bounded::literal::<50>() }
+section! {
+    /// Labels that clients have a say in.
+    pub struct MetricsConfig {
+        /// Methods that are counted under a label of their own: patterns (`*` any text, `?` one character), each of which is its
+        /// label, but for `other`, which is one already. The first that matches counts; those of `[[rpc.method]]` come after them.
+        #[serde(deserialize_with = "patterns")]
+        pub method_labels: Vec<String> = Vec::new(),
+        /// How many methods without a pattern have a label because a daemon registered them, first come; of one user's half of them at
+        /// most. Each costs up to 26 series; 0 for none.
+        pub methods_max: Bounded<0, 1_000> = Bounded::literal::<50>(),
     }
 }
 
-/// The environment and the flags know no lists: there it is one text, with commas.
 fn patterns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged, expecting = "must be a list of patterns, or one text with commas between them")]
-    enum Given {
-        List(Vec<String>),
-        Text(String),
-    }
-    let given = match Given::deserialize(deserializer)? {
-        Given::List(list) => list,
-        Given::Text(text) if text.is_empty() => Vec::new(),
-        Given::Text(text) => text.split(',').map(|pattern| pattern.trim().to_owned()).collect(),
+    let given = match text::list(deserializer, "patterns")? {
+        ListOrText::Text(text) if text.is_empty() => Vec::new(),
+        given => given.into_vec(),
     };
     if given.iter().any(|pattern| pattern == text::OTHER) {
         return Err(D::Error::custom(text::OTHER_IS_TAKEN));

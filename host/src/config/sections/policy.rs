@@ -3,48 +3,48 @@
 use std::path::{Path, PathBuf};
 
 use pointwork_policy::PolicyJson;
-use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
 use super::records::RecordsConfig;
 use crate::config::values::bounded::Bounded;
+use crate::config::values::section::section;
 use crate::config::values::text;
 
 /// The slots, by the names of their tables.
 pub(in crate::config) const SLOTS: [&str; 4] = ["target", "grace", "presence", "settle"];
 
-/// The policy directory and the four slots.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PolicyConfig {
-    /// The directory that policy files are in; without it the native rules answer everything.
-    #[serde(default, deserialize_with = "text::non_empty")]
-    pub dir: Option<PathBuf>,
-    /// Whether changed files are loaded while the host serves.
-    pub watch: bool,
-    /// How long a file must have been unchanged before it is loaded, in milliseconds.
-    pub quiet_ms: Bounded<1, 60_000>,
-    /// With so many failures of one generation within `breaker_window_ms` the last good one is back.
-    pub breaker_failures: Bounded<1, 10_000>,
-    /// By the moments of the questions, in milliseconds.
-    pub breaker_window_ms: Bounded<1, 86_400_000>,
-    /// Where the last good policies and the quarantine are kept over a restart; without it nowhere.
-    #[serde(default, deserialize_with = "text::non_empty")]
-    pub state_dir: Option<PathBuf>,
-    /// What is kept of decisions.
-    pub records: RecordsConfig,
-    /// Who says what serves.
-    pub source: PolicySource,
-    /// After how long a push that not every replica has answered fails, in milliseconds.
-    pub rollout_timeout_ms: Bounded<1_000, 600_000>,
-    /// Which daemon gets a call.
-    pub target: SlotConfig,
-    /// How long a call waits for a daemon.
-    pub grace: SlotConfig,
-    /// When a call in flight is given up.
-    pub presence: SlotConfig,
-    /// Which of two sockets holds a device's session.
-    pub settle: SlotConfig,
+section! {
+    /// The policy directory and the four slots.
+    pub struct PolicyConfig {
+        /// The directory that policy files are in; without it the native rules answer everything.
+        #[serde(default, deserialize_with = "text::non_empty")]
+        pub dir: Option<PathBuf> = None,
+        /// Whether changed files are loaded while the host serves.
+        pub watch: bool = true,
+        /// How long a file must have been unchanged before it is loaded, in milliseconds.
+        pub quiet_ms: Bounded<1, 60_000> = Bounded::literal::<40>(),
+        /// With so many failures of one generation within `breaker_window_ms` the last good one is back.
+        pub breaker_failures: Bounded<1, 10_000> = Bounded::literal::<5>(),
+        /// By the moments of the questions, in milliseconds.
+        pub breaker_window_ms: Bounded<1, 86_400_000> = Bounded::literal::<60_000>(),
+        /// Where the last good policies and the quarantine are kept over a restart; without it nowhere.
+        #[serde(default, deserialize_with = "text::non_empty")]
+        pub state_dir: Option<PathBuf> = None,
+        /// What is kept of decisions.
+        pub records: RecordsConfig = RecordsConfig::default(),
+        /// Who says what serves.
+        pub source: PolicySource = PolicySource::Directory,
+        /// After how long a push that not every replica has answered fails, in milliseconds.
+        pub rollout_timeout_ms: Bounded<1_000, 600_000> = Bounded::literal::<30_000>(),
+        /// Which daemon gets a call.
+        pub target: SlotConfig = SlotConfig::named("target"),
+        /// How long a call waits for a daemon.
+        pub grace: SlotConfig = SlotConfig::named("grace"),
+        /// When a call in flight is given up.
+        pub presence: SlotConfig = SlotConfig::named("presence"),
+        /// Which of two sockets holds a device's session.
+        pub settle: SlotConfig = SlotConfig::named("settle"),
+    }
 }
 
 /// Who says what serves.
@@ -73,27 +73,6 @@ impl PolicyConfig {
     pub fn names_files(&self) -> bool {
         let slots = [&self.target, &self.grace, &self.presence, &self.settle];
         SLOTS.iter().zip(slots).any(|(slot, settings)| settings.file != SlotConfig::named(slot).file)
-    }
-}
-
-impl Default for PolicyConfig {
-    fn default() -> Self {
-        let [target, grace, presence, settle] = SLOTS.map(SlotConfig::named);
-        Self {
-            dir: None,
-            watch: true,
-            quiet_ms: Bounded::literal::<40>(),
-            breaker_failures: Bounded::literal::<5>(),
-            breaker_window_ms: Bounded::literal::<60_000>(),
-            state_dir: None,
-            records: RecordsConfig::default(),
-            source: PolicySource::Directory,
-            rollout_timeout_ms: Bounded::literal::<30_000>(),
-            target,
-            grace,
-            presence,
-            settle,
-        }
     }
 }
 
@@ -128,16 +107,18 @@ impl SlotConfig {
 }
 
 /// The path of a policy's file, relative to `policy.dir` or absolute; it ends in a file name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String")]
 pub struct PolicyFile(PathBuf);
 
-impl<'de> Deserialize<'de> for PolicyFile {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let path = PathBuf::from(String::deserialize(deserializer)?);
+impl TryFrom<String> for PolicyFile {
+    type Error = String;
+
+    fn try_from(path: String) -> Result<Self, String> {
+        let path = PathBuf::from(path);
         match path.file_name() {
             Some(_) => Ok(Self(path)),
-            None => Err(D::Error::custom(format_args!("must name a file, not `{}`", path.display()))),
+            None => Err(format!("must name a file, not `{}`", path.display())),
         }
     }
 }
@@ -148,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_named_after_their_slots_and_lie_in_the_directory() {
+    fn default_files_are_named_after_their_slots() {
         let PolicyConfig { target, grace, presence, settle, .. } = PolicyConfig::default();
         let paths = [target, grace, presence, settle].map(|slot| slot.path(Path::new("p")));
         let expected = ["p/target.wasm", "p/grace.wasm", "p/presence.wasm", "p/settle.wasm"];

@@ -2,50 +2,36 @@
 
 use std::path::PathBuf;
 
-use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
 use crate::config::values::bounded::Bounded;
+use crate::config::values::section::section;
 use crate::config::values::text;
 
-/// Decision records: in memory, in files, in a Redis stream.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RecordsConfig {
-    /// How many decisions of each slot are kept in memory; 0 for none.
-    pub ring: Bounded<0, 1_000_000>,
-    /// The file that decisions are written to, one JSON object a line; without it, to none.
-    #[serde(default, deserialize_with = "text::non_empty")]
-    pub file: Option<PathBuf>,
-    /// How large a file grows before the next one is begun, in MiB.
-    pub file_mib: Bounded<1, 65_536>,
-    /// How many files there are: the one that is written and, with `.1` and so on after its name, those before it.
-    pub files: Bounded<1, 1_000>,
-    /// Whether decisions are written to a Redis stream.
-    pub stream: bool,
-    /// About how many decisions the stream keeps.
-    pub stream_max: Bounded<1, 1_000_000_000>,
-    /// The share of decisions that are written to the file and the stream.
-    pub sample: Share,
-}
-
-impl Default for RecordsConfig {
-    fn default() -> Self {
-        Self {
-            ring: Bounded::literal::<1_000>(),
-            file: None,
-            file_mib: Bounded::literal::<64>(),
-            files: Bounded::literal::<4>(),
-            stream: false,
-            stream_max: Bounded::literal::<100_000>(),
-            sample: Share(1.0),
-        }
+section! {
+    /// Decision records: in memory, in files, in a Redis stream.
+    pub struct RecordsConfig {
+        /// How many decisions of each slot are kept in memory; 0 for none.
+        pub ring: Bounded<0, 1_000_000> = Bounded::literal::<1_000>(),
+        /// The file that decisions are written to, one JSON object a line; without it, to none.
+        #[serde(default, deserialize_with = "text::non_empty")]
+        pub file: Option<PathBuf> = None,
+        /// How large a file grows before the next one is begun, in MiB.
+        pub file_mib: Bounded<1, 65_536> = Bounded::literal::<64>(),
+        /// How many files there are: the one that is written and, with `.1` and so on after its name, those before it.
+        pub files: Bounded<1, 1_000> = Bounded::literal::<4>(),
+        /// Whether decisions are written to a Redis stream.
+        pub stream: bool = false,
+        /// About how many decisions the stream keeps.
+        pub stream_max: Bounded<1, 1_000_000_000> = Bounded::literal::<100_000>(),
+        /// The share of decisions that are written to the file and the stream.
+        pub sample: Share = Share::ALL,
     }
 }
 
 /// A share, from 0 to 1.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "f64")]
 pub struct Share(f64);
 
 impl Share {
@@ -65,10 +51,11 @@ impl Share {
     }
 }
 
-impl<'de> Deserialize<'de> for Share {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = f64::deserialize(deserializer)?;
-        Self::new(value).ok_or_else(|| D::Error::custom(format_args!("must be a share from 0 to 1, not {value}")))
+impl TryFrom<f64> for Share {
+    type Error = String;
+
+    fn try_from(value: f64) -> Result<Self, String> {
+        Self::new(value).ok_or_else(|| format!("must be a share from 0 to 1, not {value}"))
     }
 }
 
@@ -78,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_holds_so_many() {
+    fn a_share_holds_its_fraction_of_points() {
         let held = |share: f64| {
             let share = Share::new(share).unwrap();
             (0..1_000_u64).filter(|step| share.holds(step * (u64::MAX / 1_000))).count()

@@ -1,50 +1,36 @@
 //! `[redis]`: what replicas share.
 
+use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
-use serde::{Deserialize, Serialize};
 use socketioxide_redis_streams::{Settings, wire};
 
 use super::listen::ListenConfig;
+use crate::config::values::section::section;
 use crate::config::values::{bounded::Bounded, secret::Secret, text};
 
-/// The Redis server, if there is one, and how replicas speak through it. Those of one cluster must agree on the names; so must
-/// Node's servers among them.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RedisConfig {
-    /// `redis://`, `rediss://` (TLS) or `unix://`; a secret, because it may carry a password. Without it the replica is alone.
-    #[serde(default, deserialize_with = "redis_url")]
-    pub url: Option<Secret>,
-    /// The stream; Node's `streamName`.
-    #[serde(deserialize_with = "text::name")]
-    pub stream_name: String,
-    /// How channels begin; Node's `channelPrefix`.
-    #[serde(deserialize_with = "text::name")]
-    pub channel_prefix: String,
-    /// About how many entries the stream keeps; Node's `maxLen`.
-    pub stream_len_max: Bounded<1, 1_000_000_000>,
-    /// SPUBLISH and SSUBSCRIBE instead of PUBLISH and SUBSCRIBE; Node's `useShardedPubSub`.
-    pub sharded_pubsub: bool,
-    /// Between two heartbeats, in milliseconds.
-    pub heartbeat_ms: Bounded<100, 60_000>,
-    /// A replica that is not heard from for so long is silent, in milliseconds: several heartbeats.
-    pub lost_after_ms: Bounded<100, 600_000>,
-    /// Between two looks whether the other replicas' processes live, in milliseconds: how soon a killed one is found.
-    pub probe_ms: Bounded<10, 60_000>,
-}
-
-impl Default for RedisConfig {
-    fn default() -> Self {
-        Self {
-            url: None,
-            stream_name: wire::STREAM_NAME.to_owned(),
-            channel_prefix: wire::CHANNEL_PREFIX.to_owned(),
-            stream_len_max: Bounded::literal::<50_000>(),
-            sharded_pubsub: false,
-            heartbeat_ms: Bounded::literal::<500>(),
-            lost_after_ms: Bounded::literal::<3_000>(),
-            probe_ms: Bounded::literal::<50>(),
-        }
+section! {
+    /// The Redis server, if there is one, and how replicas speak through it. Those of one cluster must agree on the names; so must
+    /// Node's servers among them.
+    pub struct RedisConfig {
+        /// `redis://`, `rediss://` (TLS) or `unix://`; a secret, because it may carry a password. Without it the replica is alone.
+        #[serde(default, deserialize_with = "redis_url")]
+        pub url: Option<Secret> = None,
+        /// The stream; Node's `streamName`.
+        #[serde(deserialize_with = "text::name")]
+        pub stream_name: String = wire::STREAM_NAME.to_owned(),
+        /// How channels begin; Node's `channelPrefix`.
+        #[serde(deserialize_with = "text::name")]
+        pub channel_prefix: String = wire::CHANNEL_PREFIX.to_owned(),
+        /// About how many entries the stream keeps; Node's `maxLen`.
+        pub stream_len_max: Bounded<1, 1_000_000_000> = Bounded::literal::<50_000>(),
+        /// SPUBLISH and SSUBSCRIBE instead of PUBLISH and SUBSCRIBE; Node's `useShardedPubSub`.
+        pub sharded_pubsub: bool = false,
+        /// Between two heartbeats, in milliseconds.
+        pub heartbeat_ms: Bounded<100, 60_000> = Bounded::literal::<500>(),
+        /// A replica that is not heard from for so long is silent, in milliseconds: several heartbeats.
+        pub lost_after_ms: Bounded<100, 600_000> = Bounded::literal::<3_000>(),
+        /// Between two looks whether the other replicas' processes live, in milliseconds: how soon a killed one is found.
+        pub probe_ms: Bounded<10, 60_000> = Bounded::literal::<50>(),
     }
 }
 

@@ -1,46 +1,35 @@
 //! `[trace]`: spans of calls, for a collector.
 
-use serde::de::{Deserializer, Error as _};
+use axum::http::Uri;
 use serde::{Deserialize, Serialize};
 
 use super::records::Share;
 use crate::config::values::bounded::Bounded;
+use crate::config::values::section::section;
 use crate::config::values::text;
 
-/// Where spans go, and how many.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TraceConfig {
-    /// The collector's endpoint for OTLP over HTTP (protobuf); without it there are no spans.
-    #[serde(default)]
-    pub otlp_endpoint: Option<OtlpEndpoint>,
-    /// The share of calls that are traced.
-    pub sample: Share,
-    /// The name of this service among others.
-    #[serde(deserialize_with = "text::name")]
-    pub service_name: String,
-    /// How long the collector may take for a request, in milliseconds.
-    pub timeout_ms: Bounded<1, 60_000>,
-    /// How many spans may wait to be sent; more are dropped.
-    pub queue_spans_max: Bounded<1, 1_000_000>,
-}
-
-impl Default for TraceConfig {
-    fn default() -> Self {
-        Self {
-            otlp_endpoint: None,
-            sample: Share::ALL,
-            service_name: "pointwork".to_owned(),
-            timeout_ms: Bounded::literal::<2_000>(),
-            queue_spans_max: Bounded::literal::<8_192>(),
-        }
+section! {
+    /// Where spans go, and how many.
+    pub struct TraceConfig {
+        /// The collector's endpoint for OTLP over HTTP (protobuf); without it there are no spans.
+        #[serde(default)]
+        pub otlp_endpoint: Option<OtlpEndpoint> = None,
+        /// The share of calls that are traced.
+        pub sample: Share = Share::ALL,
+        /// The name of this service among others.
+        #[serde(deserialize_with = "text::name")]
+        pub service_name: String = "pointwork".to_owned(),
+        /// How long the collector may take for a request, in milliseconds.
+        pub timeout_ms: Bounded<1, 60_000> = Bounded::literal::<2_000>(),
+        /// How many spans may wait to be sent; more are dropped.
+        pub queue_spans_max: Bounded<1, 1_000_000> = Bounded::literal::<8_192>(),
     }
 }
 
 /// A URL such as `http://127.0.0.1:4318`; `/v1/traces` follows where it names no path. Plain HTTP: a collector on the same machine
 /// or pod speaks TLS to wherever spans go from there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String")]
 pub struct OtlpEndpoint(String);
 
 impl OtlpEndpoint {
@@ -50,23 +39,21 @@ impl OtlpEndpoint {
     }
 }
 
-impl<'de> Deserialize<'de> for OtlpEndpoint {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let url = text.parse::<axum::http::Uri>().ok();
-        let is_plain = |url: &axum::http::Uri| {
+impl TryFrom<String> for OtlpEndpoint {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let is_plain = |url: &Uri| {
             let authority = url.authority().filter(|authority| !authority.host().is_empty());
             url.scheme_str() == Some("http") && authority.is_some_and(|authority| !authority.as_str().contains('@'))
         };
-        match url.filter(is_plain) {
+        match text.parse::<Uri>().ok().filter(is_plain) {
             Some(url) if url.path() == "/" && url.query().is_none() => {
                 Ok(Self(format!("{}/v1/traces", text.trim_end_matches('/'))))
             }
             Some(_) => Ok(Self(text)),
-            // What it may hold instead of a URL is not for the log.
-            None => {
-                Err(D::Error::custom("must be an http:// URL without user and password, such as http://127.0.0.1:4318"))
-            }
+            // The error does not quote the text, because it may hold a secret.
+            None => Err("must be an http:// URL without user and password, such as http://127.0.0.1:4318"),
         }
     }
 }
@@ -77,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_endpoint_is_a_plain_url_and_gets_the_usual_path() {
+    fn an_endpoint_is_an_http_url_and_gets_the_default_path() {
         let of = |text: &str| serde_json::from_value::<OtlpEndpoint>(text.into());
         for (given, want) in [
             ("http://127.0.0.1:4318", "http://127.0.0.1:4318/v1/traces"),

@@ -1,8 +1,8 @@
 //! Which variables of the environment are settings.
 //!
-//! `POINTWORK_<SECTION>_<KEY>` is `section.key`: the name is split at its first underscore, and keys keep theirs. In
-//! the section `policy` a key that begins with a slot's name, or with `records`, is a key of that table, in `listen` and `admin` one
-//! that begins with `tls`. The names that the field's deployments already set are understood too; a `POINTWORK_` name wins over them.
+//! `POINTWORK_<SECTION>_<KEY>` is `section.key`: the name is split at its first underscore. In the section `policy`, a key that begins with
+//! a slot's name or with `records` belongs to that table. In `listen` and `admin`, the same holds for `tls`. The names of existing
+//! deployments are read too, and a `POINTWORK_` name overrides them.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -12,10 +12,10 @@ use crate::config::sections::policy::SLOTS;
 
 const PREFIX: &str = "POINTWORK_";
 
-/// Names the settings file; not a setting itself.
+/// The variable that names the settings file.
 const FILE: &str = "POINTWORK_CONFIG";
 
-/// The names that the field's deployments set, and the settings that they are; not those that might be anybody's, such as `IDLE_MS`.
+/// The variables of existing deployments and their settings. Names that other programs may use, such as `IDLE_MS`, are left out.
 const FIELD_NAMES: [(&str, &str); 19] = [
     ("REDIS_URL", "redis.url"),
     ("RPC_RECONNECT_GRACE_MS", "rpc.grace_ms"),
@@ -44,15 +44,15 @@ pub(in crate::config) fn file(environment: &[(OsString, OsString)]) -> Option<Pa
     Some(PathBuf::from(path))
 }
 
-/// The settings that the environment makes, in rising precedence.
+/// The settings of the environment, in rising precedence.
 pub(in crate::config) fn assignments(environment: &[(OsString, OsString)]) -> Result<Vec<Assignment>, ConfigError> {
     let mut field = Vec::new();
     let mut own = Vec::new();
     for (name, value) in environment {
-        // A name that is not text cannot be one of ours.
+        // A name that is no text is no setting.
         let Some(name) = name.to_str() else { continue };
         if let Some((_, setting)) = FIELD_NAMES.iter().find(|(known, _)| *known == name) {
-            // In the field's deployments an empty variable is one that is not set.
+            // Existing deployments leave variables empty that they do not set.
             if !value.is_empty() {
                 field.push(assignment(name, setting, value)?);
             }
@@ -95,9 +95,9 @@ fn setting_of(rest: &str) -> String {
     format!("{section}.{key}")
 }
 
-/// Whether Kubernetes made the variable: for a Service called `pointwork` (or `pointwork-admin`) it gives every pod of
-/// the namespace `POINTWORK_SERVICE_HOST`, `POINTWORK_PORT=tcp://10.0.0.1:3000`, `POINTWORK_PORT_3000_TCP_ADDR` and
-/// the like. They must not stop the start, and no setting has such a name.
+/// Whether Kubernetes set the variable. For a Service `pointwork` (or `pointwork-admin`), each pod of the namespace has
+/// `POINTWORK_SERVICE_HOST`, `POINTWORK_PORT=tcp://10.0.0.1:3000`, `POINTWORK_PORT_3000_TCP_ADDR` and similar. They must not prevent the
+/// start, and no setting has such a name.
 fn is_service_link(rest: &str, value: &OsStr) -> bool {
     let rest = format!("_{rest}");
     if rest.ends_with("_SERVICE_HOST") || rest.ends_with("_SERVICE_PORT") || rest.contains("_SERVICE_PORT_") {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn service_links_are_told_from_settings() {
+    fn distinguishes_service_links_from_settings() {
         let link = |rest: &str, value: &str| is_service_link(rest, OsStr::new(value));
         assert!(link("SERVICE_HOST", "10.0.0.1"));
         assert!(link("SERVICE_PORT", "3000"));

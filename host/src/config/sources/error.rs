@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use figment::error::{Actual, Kind};
 
-/// A setting that stops the start. Every message names the setting and where it was made; none repeats a text that
-/// stands in the place of a secret.
+/// A setting that prevents the start. Every message names the setting and its layer. No message quotes a text that may be a secret.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The settings file cannot be read.
@@ -57,7 +56,7 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// What `error` says about the layer that was made at `origin`.
+    /// Translates an error in the layer from `origin`.
     pub(in crate::config) fn new(error: figment::Error, origin: &str) -> Self {
         let setting = error.path.join(".");
         let origin = origin.to_owned();
@@ -83,12 +82,12 @@ fn expectation(known: &[&str]) -> String {
     }
 }
 
-/// serde names the Rust type where an operator writes a table.
+/// serde names the Rust type of a table.
 fn plain(expected: &str) -> &str {
     if expected.starts_with("struct ") { "a table" } else { expected }
 }
 
-/// The kind of a value and never the value: it may be a secret in the wrong place.
+/// The kind of a value. The value itself may be a secret in the wrong place.
 fn kind_of(actual: &Actual) -> &'static str {
     match actual {
         Actual::Bool(_) => "a boolean",

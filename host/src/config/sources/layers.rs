@@ -1,4 +1,4 @@
-//! The layers that settings come in: defaults, the file, and single assignments from the environment and the flags.
+//! The layers of the settings: defaults, the file, and single assignments from the environment and the flags.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use super::error::ConfigError;
 use crate::config::sections::policy::SLOTS;
 use crate::config::settings::Config;
 
-/// The origin of a setting that nobody made.
+/// The origin of defaults.
 pub(in crate::config) const DEFAULT: &str = "default";
 
-/// One setting made by a flag or a variable: text, to be read as what the setting is.
+/// One setting from a flag or a variable, as text.
 #[derive(Clone)]
 pub struct Assignment {
     setting: String,
@@ -41,7 +41,7 @@ impl Assignment {
     }
 }
 
-// Not derived: the value may be a secret.
+// Not derived, because the value may be a secret.
 impl std::fmt::Debug for Assignment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} ({})", self.setting, self.origin)
@@ -69,7 +69,7 @@ impl Layer {
     pub(in crate::config) fn file(path: &Path) -> Result<Self, ConfigError> {
         let text =
             std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
-        // Not the error's own display: it quotes the line, and the line may hold a secret.
+        // The error's own display quotes the line, which may contain a secret.
         let settings = toml::from_str(&text).map_err(|error| ConfigError::Syntax {
             path: path.to_owned(),
             line: line_at(&text, error.span().map_or(0, |span| span.start)),

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::config::{sections::policy::PolicySource, settings::Config};
 
-/// What [`load`] reads; the process's own environment and arguments, or a test's.
+/// What [`load`] reads.
 #[derive(Default)]
 pub struct Sources {
     /// The settings file; when `None`, the environment may name one (`POINTWORK_CONFIG`).
@@ -33,7 +33,7 @@ pub fn load(sources: Sources) -> Result<Config, ConfigError> {
         let layer = Layer::file(&path)?;
         let origin = layer.origin.clone();
         figment = figment.merge(layer);
-        // A file has types of its own and is held to them: `"5"` is no number there.
+        // A file has its own types, so `"5"` is no number.
         figment.extract::<Config>().map_err(|error| ConfigError::new(error, &origin))?;
     }
     let mut assignments = environment::assignments(&sources.environment)?;
@@ -42,49 +42,54 @@ pub fn load(sources: Sources) -> Result<Config, ConfigError> {
         let layer = Layer::assignment(assignment)?;
         let origin = layer.origin.clone();
         figment = figment.merge(layer);
-        // Here everything is text, read as the setting's type demands.
+        // An assignment is text, which is read as the type of the setting.
         figment.extract_lossy::<Config>().map_err(|error| ConfigError::new(error, &origin))?;
     }
     let config = figment.extract_lossy::<Config>().map_err(|error| ConfigError::new(error, layers::DEFAULT))?;
-    refuse_open_admin(&config, &figment)?;
-    refuse_alone_cluster(&config, &figment)?;
-    refuse_half_a_pair(&config, &figment)?;
+    check_admin_token(&config, &figment)?;
+    check_policy_source(&config, &figment)?;
+    check_pairs(&config, &figment)?;
     Ok(config)
 }
 
+/// The layer that made a setting.
+fn origin(figment: &Figment, setting: &str) -> String {
+    figment.find_metadata(setting).map_or(layers::DEFAULT, |metadata| metadata.name.as_ref()).to_owned()
+}
+
 /// A certificate and its key belong together.
-fn refuse_half_a_pair(config: &Config, figment: &Figment) -> Result<(), ConfigError> {
-    let listen = config.listen.tls.lack().map(|lack| ("listen", lack));
-    let Some((section, (lacking, given))) = listen.or_else(|| config.admin.lack().map(|lack| ("admin", lack))) else {
+fn check_pairs(config: &Config, figment: &Figment) -> Result<(), ConfigError> {
+    let listen = config.listen.tls.missing_key().map(|keys| ("listen", keys));
+    let Some((section, (missing, given))) = listen.or_else(|| config.admin.missing_key().map(|keys| ("admin", keys)))
+    else {
         return Ok(());
     };
     let given = format!("{section}.{given}");
-    let origin = figment.find_metadata(&given);
-    let origin = origin.map_or(layers::DEFAULT, |metadata| metadata.name.as_ref());
     Err(ConfigError::Invalid {
-        setting: format!("{section}.{lacking}"),
+        setting: format!("{section}.{missing}"),
         problem: format!("must be set, because `{given}` is"),
-        origin: format!("the latter from {origin}"),
+        origin: format!("the latter from {}", origin(figment, &given)),
     })
 }
 
-/// Pointers in Redis need a Redis.
-fn refuse_alone_cluster(config: &Config, figment: &Figment) -> Result<(), ConfigError> {
+/// The source `cluster` needs a Redis.
+fn check_policy_source(config: &Config, figment: &Figment) -> Result<(), ConfigError> {
     if config.policy.source == PolicySource::Directory || config.redis.url.is_some() {
         return Ok(());
     }
-    let origin = figment.find_metadata("policy.source");
-    let origin = origin.map_or(layers::DEFAULT, |metadata| metadata.name.as_ref()).to_owned();
-    let problem = "is `cluster`, which needs `redis.url`: the policies are kept in Redis".to_owned();
-    Err(ConfigError::Invalid { setting: "policy.source".to_owned(), origin, problem })
+    let (setting, problem) = ("policy.source", "is `cluster`, which needs `redis.url`: the policies are kept in Redis");
+    Err(ConfigError::Invalid {
+        setting: setting.to_owned(),
+        origin: origin(figment, setting),
+        problem: problem.to_owned(),
+    })
 }
 
-/// A rule between two settings; it holds for the whole and not for each layer.
-fn refuse_open_admin(config: &Config, figment: &Figment) -> Result<(), ConfigError> {
-    let Some(problem) = config.admin.exposure() else {
+/// An admin listener that others can reach needs a token.
+fn check_admin_token(config: &Config, figment: &Figment) -> Result<(), ConfigError> {
+    let Some(problem) = config.admin.token_problem() else {
         return Ok(());
     };
-    let origin = figment.find_metadata("admin.address");
-    let origin = origin.map_or(layers::DEFAULT, |metadata| metadata.name.as_ref());
-    Err(ConfigError::Invalid { setting: "admin.token".to_owned(), origin: format!("address from {origin}"), problem })
+    let origin = format!("address from {}", origin(figment, "admin.address"));
+    Err(ConfigError::Invalid { setting: "admin.token".to_owned(), origin, problem })
 }

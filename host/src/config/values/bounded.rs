@@ -6,14 +6,13 @@ use std::time::Duration;
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 
-/// A whole number from `MIN` to `MAX`, both included. What it counts (milliseconds, bytes, items) is said by the
-/// name of the setting that holds it.
+/// A whole number from `MIN` to `MAX`, both included. The name of the setting states the unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct Bounded<const MIN: u32, const MAX: u32>(u32);
 
 impl<const MIN: u32, const MAX: u32> Bounded<MIN, MAX> {
-    /// A number known when the program is compiled; out of range, the program does not compile.
+    /// A constant number. If it is out of range, the program does not compile.
     pub const fn literal<const VALUE: u32>() -> Self {
         const { assert!(MIN <= VALUE && VALUE <= MAX) };
         Self(VALUE)
@@ -52,7 +51,7 @@ impl<'de, const MIN: u32, const MAX: u32> Deserialize<'de> for Bounded<MIN, MAX>
     }
 }
 
-/// Answers every wrong value with the range, which serde's own messages would not name.
+/// Names the range in each error, which serde's own messages do not.
 struct BoundedVisitor<const MIN: u32, const MAX: u32>;
 
 impl<const MIN: u32, const MAX: u32> BoundedVisitor<MIN, MAX> {
@@ -96,7 +95,7 @@ mod tests {
     type Deadline = Bounded<1, 1000>;
 
     #[test]
-    fn both_ends_belong_to_the_range() {
+    fn the_range_includes_both_ends() {
         assert_eq!(Deadline::new(1).unwrap().get(), 1);
         assert_eq!(Deadline::new(1000).unwrap().get(), 1000);
         assert_eq!(Deadline::new(0), None);
@@ -105,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_number_is_told_the_range() {
+    fn the_error_names_the_range() {
         for given in ["0", "1001", "-3", "4294967297", "2.5"] {
             let error = serde_json::from_str::<Deadline>(given).unwrap_err().to_string();
             let expected = format!("must be a whole number from 1 to 1000, not {given}");

@@ -5,12 +5,14 @@ use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize, Serializer};
 use std::net::IpAddr;
 
+use super::text;
+
 /// Networks as `address/bits`, or single addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Networks(Vec<IpNet>);
 
 impl Networks {
-    /// Whether one of them holds `address`; an IPv4 address that came as an IPv6 one is what it is.
+    /// Whether one of them contains `address`. An IPv4-mapped IPv6 address counts as IPv4.
     #[must_use]
     pub fn hold(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
@@ -32,17 +34,7 @@ impl Serialize for Networks {
 
 impl<'de> Deserialize<'de> for Networks {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // The environment and the flags know no lists: there it is one text, with commas.
-        #[derive(Deserialize)]
-        #[serde(untagged, expecting = "must be a list of networks, or one text with commas between them")]
-        enum Given {
-            List(Vec<String>),
-            Text(String),
-        }
-        let given = match Given::deserialize(deserializer)? {
-            Given::List(list) => list,
-            Given::Text(text) => text.split(',').map(|network| network.trim().to_owned()).collect(),
-        };
+        let given = text::list(deserializer, "networks")?.into_vec();
         given.iter().map(|text| network(text).map_err(D::Error::custom)).collect::<Result<_, _>>().map(Self)
     }
 }
@@ -59,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_network_is_one_or_many_addresses() {
+    fn reads_networks_and_single_addresses() {
         let networks = |json: &str| serde_json::from_str::<Networks>(json);
         for given in [r#"["10.0.0.0/8","::1"]"#, r#""10.0.0.0/8, ::1""#] {
             let networks = networks(given).unwrap();

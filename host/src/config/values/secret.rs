@@ -1,25 +1,25 @@
-//! Text that must not be seen: keys, tokens, addresses that carry a password.
+//! Texts that must not be shown: keys, tokens, and addresses with a password.
 
 use std::fmt;
 
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// What is shown in the place of a secret.
+/// The placeholder for a secret.
 const SHOWN: &str = "<set>";
 
-/// A non-empty text that neither `Debug` nor serialization shows: both say `<set>`.
+/// A non-empty text. `Debug` and serialization show `<set>` instead.
 #[derive(Clone)]
 pub struct Secret(String);
 
 impl Secret {
-    /// `None` for the empty text, which protects nothing.
+    /// `None` if the text is empty.
     pub fn new(text: impl Into<String>) -> Option<Self> {
         let text = text.into();
         (!text.is_empty()).then_some(Self(text))
     }
 
-    /// The text itself; for use, never for a log or an answer.
+    /// The text itself. Never log it or send it.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -40,7 +40,7 @@ impl Serialize for Secret {
 impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        // The output of `pointwork config` given back as settings would otherwise become a key that anybody knows.
+        // Otherwise the output of `pointwork config`, used as settings, would set a publicly known key.
         if text == SHOWN {
             return Err(D::Error::custom("is the placeholder `<set>`, not the secret itself"));
         }
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neither_debug_nor_serialization_shows_it() {
+    fn debug_and_serialization_hide_the_secret() {
         let secret = Secret::new("hunter2").unwrap();
         assert_eq!(format!("{secret:?} {:?}", Some(&secret)), "<set> Some(<set>)");
         assert_eq!(serde_json::to_string(&secret).unwrap(), "\"<set>\"");
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn the_empty_text_and_the_placeholder_are_no_secrets() {
+    fn rejects_the_empty_text_and_the_placeholder() {
         assert!(serde_json::from_str::<Secret>("\"\"").is_err());
         assert!(serde_json::from_str::<Secret>("\"<set>\"").is_err());
     }

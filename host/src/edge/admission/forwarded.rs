@@ -1,4 +1,4 @@
-//! For whom a proxy speaks.
+//! Finds the client behind a trusted proxy.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -6,8 +6,8 @@ use axum::http::HeaderMap;
 
 use crate::config::Networks;
 
-/// The client by `X-Forwarded-For`: each proxy adds the address that it saw at the end, so it is the last one that is no proxy
-/// of ours. What stands before it is what that client said. `None` when nobody is named, or what is there is no address.
+/// The client by `X-Forwarded-For`. Each proxy appends the address that it saw, so the client is the last address that is no
+/// trusted proxy. A client can forge the addresses before it. `None` if there is no address.
 pub(super) fn client(headers: &HeaderMap, trusted: &Networks) -> Option<IpAddr> {
     let values: Vec<&str> =
         headers.get_all("x-forwarded-for").iter().map(|value| value.to_str()).collect::<Result<_, _>>().ok()?;
@@ -22,7 +22,7 @@ pub(super) fn client(headers: &HeaderMap, trusted: &Networks) -> Option<IpAddr> 
     client
 }
 
-/// Some proxies add the port.
+/// An address as proxies write it: some add the port.
 fn address(text: &str) -> Option<IpAddr> {
     let with_port = || text.parse::<SocketAddr>().map(|address| address.ip());
     text.trim_matches(['[', ']']).parse().or_else(|_| with_port()).ok()
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_address_that_is_no_proxy_of_ours_is_the_client() {
+    fn the_client_is_the_last_address_that_is_no_trusted_proxy() {
         let trusted: Networks = serde_json::from_str(r#"["10.0.0.0/8"]"#).unwrap();
         let of = |values: &[&str]| {
             let headers = values.iter().map(|value| ("x-forwarded-for".try_into().unwrap(), value.parse().unwrap()));

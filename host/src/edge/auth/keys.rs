@@ -1,4 +1,4 @@
-//! The keys that the settings name, read once at the start.
+//! Reads the keys that verify tokens, once at the start.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -9,22 +9,22 @@ use serde::Deserialize;
 
 use crate::config::AuthConfig;
 
-/// How many keys a key set may hold: a token without a key id is tried against each of its algorithm.
+/// The most keys in a key set. A token without a key id is tried with every key of its algorithm.
 const JWKS_KEYS_MAX: usize = 32;
 
-/// Below this, in bytes, a shared secret can be guessed from one token (RFC 7518, 3.2).
+/// A shorter secret, in bytes, can be guessed from one token (RFC 7518, 3.2).
 const SECRET_BYTES_ADVISED: usize = 32;
 
-/// The RSA keys that the verifying library takes, in bits.
+/// The sizes of RSA keys that the library accepts, in bits.
 const RSA_BITS: std::ops::RangeInclusive<usize> = 2_048..=8_192;
 
-/// An Ed25519 public key, in bytes.
+/// The size of an Ed25519 public key, in bytes.
 const ED25519_BYTES: usize = 32;
 
 /// Why the host cannot verify tokens. Every message names the setting.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthConfigError {
-    /// Nobody could ever connect.
+    /// No key is set, so no client could connect.
     #[error("no key to verify tokens with: set `auth.hs256_secret`, `auth.public_key_file` or `auth.jwks_file`")]
     NoKeys,
     /// A key file cannot be read.
@@ -47,16 +47,15 @@ pub enum AuthConfigError {
     },
 }
 
-/// One key and the one algorithm that it is for.
-pub(super) struct Key {
+/// A key and its only algorithm.
+pub(super) struct TokenKey {
     pub(super) algorithm: Algorithm,
     pub(super) decoding: DecodingKey,
     id: Option<String>,
 }
 
-impl Key {
-    /// Whether a token of this algorithm and key id can be this key's. A key without an id, or a token without one, is
-    /// tried.
+impl TokenKey {
+    /// Whether this key may have signed a token with this algorithm and key id. If the key or the token has no id, the key is tried.
     pub(super) fn may_have_signed(&self, algorithm: Algorithm, id: Option<&str>) -> bool {
         let same_id = match (&self.id, id) {
             (Some(own), Some(id)) => own == id,
@@ -66,8 +65,8 @@ impl Key {
     }
 }
 
-/// All keys that the settings name; at least one.
-pub(super) fn load(config: &AuthConfig) -> Result<Vec<Key>, AuthConfigError> {
+/// All keys of the settings, at least one.
+pub(super) fn load(config: &AuthConfig) -> Result<Vec<TokenKey>, AuthConfigError> {
     let mut keys = Vec::new();
     if let Some(secret) = &config.hs256_secret {
         let secret = secret.expose().as_bytes();
@@ -75,7 +74,7 @@ pub(super) fn load(config: &AuthConfig) -> Result<Vec<Key>, AuthConfigError> {
             tracing::warn!(bytes = secret.len(), "auth.hs256_secret is short: use {SECRET_BYTES_ADVISED} random bytes");
         }
         let decoding = DecodingKey::from_secret(secret).map_err(|error| unusable("auth.hs256_secret", error))?;
-        keys.push(Key { algorithm: Algorithm::HS256, decoding, id: None });
+        keys.push(TokenKey { algorithm: Algorithm::HS256, decoding, id: None });
     }
     if let Some(path) = &config.public_key_file {
         let setting = "auth.public_key_file";
@@ -91,17 +90,17 @@ pub(super) fn load(config: &AuthConfig) -> Result<Vec<Key>, AuthConfigError> {
     if keys.is_empty() { Err(AuthConfigError::NoKeys) } else { Ok(keys) }
 }
 
-/// A PEM public key; its own algorithm identifier says which kind it is.
-fn public_key(pem: &str) -> Result<Key, String> {
+/// A public key in PEM, of the kind that its own algorithm identifier states.
+fn public_key(pem: &str) -> Result<TokenKey, String> {
     if pem.contains("PRIVATE KEY-----") {
         return Err("holds a private key; give the host the public one".to_owned());
     }
-    // A certificate would pass for a key in the library, which then takes the wrong bits of it.
+    // The library would accept a certificate as a key, and read the wrong bits of it.
     if !pem.contains("-----BEGIN PUBLIC KEY-----") && !pem.contains("-----BEGIN RSA PUBLIC KEY-----") {
         return Err("has no PEM block `PUBLIC KEY`".to_owned());
     }
     if let Ok(decoding) = DecodingKey::from_rsa_pem(pem.as_bytes()) {
-        // The library looks into an RSA key only when it verifies; its components prove that it is one.
+        // The library parses an RSA key only when it verifies. Reading its components proves that it is one.
         let jwk = Jwk::from_decoding_key(&decoding, Some(Algorithm::RS256)).map_err(|error| error.to_string())?;
         return from_jwk(&jwk);
     }
@@ -111,14 +110,14 @@ fn public_key(pem: &str) -> Result<Key, String> {
     }
 }
 
-/// The usable keys of a JSON Web Key Set. Others in it are skipped with a warning: issuers publish keys for other uses
-/// in the same set.
-fn key_set(json: &str) -> Result<Vec<Key>, String> {
+/// The usable keys of a JSON Web Key Set. Other keys are skipped with a warning, because issuers publish keys for other uses in the
+/// same set.
+fn key_set(json: &str) -> Result<Vec<TokenKey>, String> {
     #[derive(Deserialize)]
     struct KeySet {
         keys: Vec<serde_json::Value>,
     }
-    // The parser's message may quote the file, and with it a shared secret: only the place is repeated.
+    // The parser's message may quote a secret, so only the position is reported.
     let set: KeySet = serde_json::from_str(json)
         .map_err(|error| format!("is not a JSON Web Key Set (line {}, column {})", error.line(), error.column()))?;
     if set.keys.len() > JWKS_KEYS_MAX {
@@ -138,7 +137,7 @@ fn key_set(json: &str) -> Result<Vec<Key>, String> {
     Ok(keys)
 }
 
-fn from_jwk(jwk: &Jwk) -> Result<Key, String> {
+fn from_jwk(jwk: &Jwk) -> Result<TokenKey, String> {
     if matches!(&jwk.common.public_key_use, Some(purpose) if *purpose != PublicKeyUse::Signature) {
         return Err("it is not for signatures".to_owned());
     }
@@ -155,12 +154,12 @@ fn from_jwk(jwk: &Jwk) -> Result<Key, String> {
     let key = match algorithm {
         Algorithm::EdDSA => ed25519(decoding)?,
         Algorithm::RS256 => rsa(decoding)?,
-        _ => Key { algorithm, decoding, id: None },
+        _ => TokenKey { algorithm, decoding, id: None },
     };
-    Ok(Key { id: jwk.common.key_id.clone(), ..key })
+    Ok(TokenKey { id: jwk.common.key_id.clone(), ..key })
 }
 
-fn rsa(decoding: DecodingKey) -> Result<Key, String> {
+fn rsa(decoding: DecodingKey) -> Result<TokenKey, String> {
     let bits = match decoding.kind() {
         DecodingKeyKind::RsaModulusExponent { n, .. } => {
             let leading = n.iter().take_while(|&&byte| byte == 0).count();
@@ -171,12 +170,12 @@ fn rsa(decoding: DecodingKey) -> Result<Key, String> {
     if !RSA_BITS.contains(&bits) {
         return Err(format!("its RSA key has {bits} bits; it must have {} to {}", RSA_BITS.start(), RSA_BITS.end()));
     }
-    Ok(Key { algorithm: Algorithm::RS256, decoding, id: None })
+    Ok(TokenKey { algorithm: Algorithm::RS256, decoding, id: None })
 }
 
-fn ed25519(decoding: DecodingKey) -> Result<Key, String> {
+fn ed25519(decoding: DecodingKey) -> Result<TokenKey, String> {
     match decoding.try_get_as_bytes() {
-        Ok(bytes) if bytes.len() == ED25519_BYTES => Ok(Key { algorithm: Algorithm::EdDSA, decoding, id: None }),
+        Ok(bytes) if bytes.len() == ED25519_BYTES => Ok(TokenKey { algorithm: Algorithm::EdDSA, decoding, id: None }),
         _ => Err("its Ed25519 key does not have 32 bytes".to_owned()),
     }
 }

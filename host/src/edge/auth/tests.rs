@@ -11,8 +11,8 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, get_current_timestamp
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
-use super::*;
-use crate::config::Secret;
+use super::{keys::AuthConfigError, verifier::*};
+use crate::config::{AuthConfig, Secret};
 
 /// A key pair in the forms that the settings and the tests need.
 struct Pair {
@@ -86,8 +86,8 @@ fn for_ada(algorithm: Algorithm, key: &EncodingKey) -> String {
     signed(algorithm, key, None, &json!({"sub": "ada"}))
 }
 
-fn ada() -> Result<Claims, AuthError> {
-    Ok(Claims { sub: "ada".into(), ..Claims::default() })
+fn ada() -> Result<TokenClaims, AuthError> {
+    Ok(TokenClaims { sub: "ada".into(), ..TokenClaims::default() })
 }
 
 #[test]

@@ -1,26 +1,26 @@
-//! Tokens for development and tests, made with the host's own shared secret.
+//! Issues tokens for development and tests, with the host's own shared secret.
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Map, Value};
 
 use crate::config::AuthConfig;
-use crate::edge::auth::{SUB_BYTES_MAX, TOKEN_BYTES_MAX};
+use crate::edge::auth::verifier::{SUB_BYTES_MAX, TOKEN_BYTES_MAX};
 
-/// The claims that are made of the request and the settings, and cannot be given by hand.
+/// The claims that cannot be given as additional claims.
 const OWN_CLAIMS: [&str; 4] = ["sub", "iss", "iat", "exp"];
 
-/// What a token should say.
+/// The claims of a new token.
 #[derive(Clone, Debug, Default)]
 pub struct TokenRequest {
     /// The user.
     pub sub: String,
-    /// Seconds until the token expires; `None` makes one that never does, as the field's are.
+    /// Seconds until the token expires. `None` means never.
     pub ttl_s: Option<u64>,
     /// More claims as `name=value`; a value that is JSON is taken as JSON, any other as text.
     pub claims: Vec<String>,
 }
 
-/// Why no token was made.
+/// Why no token was issued.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The host has no secret to sign with: it verifies tokens of other issuers only.
@@ -32,7 +32,7 @@ pub enum TokenError {
     /// A claim is not written `name=value`.
     #[error("the claim `{0}` must be written name=value")]
     Claim(String),
-    /// A claim that is not for the request to make.
+    /// A claim that cannot be given this way.
     #[error("the claim `{0}` is set by other means")]
     OwnClaim(String),
     /// The host would refuse such a token.
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_host_takes_its_own_tokens() {
+    fn the_host_accepts_its_own_tokens() {
         let verifier = Verifier::from_config(&config()).unwrap();
         let now = get_current_timestamp();
         let lasting = mint(&config(), &request(&[]), now).unwrap();
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_what_was_asked_for() {
+    fn contains_the_requested_claims() {
         let request =
             TokenRequest { ttl_s: Some(5), ..request(&["role=admin", "level=3", "zip=007", "x={\"y\":[]}", "e="]) };
         let token = mint(&config(), &request, 1_000).unwrap();
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_would_refuse_is_not_made() {
+    fn refuses_to_issue_a_token_that_the_host_would_refuse() {
         let refusal = |request: TokenRequest| mint(&config(), &request, 0).unwrap_err().to_string();
         assert!(refusal(TokenRequest::default()).contains("1 to 256 bytes"));
         assert!(refusal(request(&["role"])).contains("name=value"));

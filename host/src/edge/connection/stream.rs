@@ -1,7 +1,7 @@
-//! What a line goes over: TCP as it is, or TLS on it.
+//! The bytes of a connection: plain TCP, or TLS over TCP.
 //!
-//! The handshake is a part of the first read, so it is carried out by the connection's own task: whoever accepts connections
-//! never waits for one, and whatever ends a connection that says nothing ends it, too.
+//! The TLS handshake is part of the first read. So the connection's own task carries it out, accepting never waits for it, and the
+//! limits on silent connections apply to it.
 
 use std::{
     future::Future,
@@ -16,22 +16,26 @@ use tokio::{
 };
 use tokio_rustls::{Accept, server::TlsStream};
 
-/// A stream of bytes. What TLS needs is boxed: a plain one is no larger for it.
-pub(super) enum Stream {
+/// A stream of bytes. The TLS variants are boxed so that a plain stream stays small.
+pub(super) enum ByteStream {
     Plain(TcpStream),
     /// With the label of its listener.
-    Shaking(Box<(Accept<TcpStream>, &'static str)>),
+    Handshaking(Box<(Accept<TcpStream>, &'static str)>),
     Tls(Box<TlsStream<TcpStream>>),
     /// The handshake failed.
     Failed,
 }
 
-impl Stream {
-    /// Goes on with the handshake, if there is one. True when it has just been completed and the client showed a certificate that
-    /// was verified.
-    pub(super) fn poll_open(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
-        let Self::Shaking(shaking) = self else { return Poll::Ready(Ok(false)) };
-        let (accept, listener) = &mut **shaking;
+/// What plain TCP and TLS have in common.
+trait Duplex: AsyncRead + AsyncWrite + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
+
+impl ByteStream {
+    /// Continues the handshake, if there is one. True if it has just completed and the client showed a certificate that was verified.
+    pub(super) fn poll_handshake(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        let Self::Handshaking(handshaking) = self else { return Poll::Ready(Ok(false)) };
+        let (accept, listener) = &mut **handshaking;
         match ready!(Pin::new(accept).poll(cx)) {
             Ok(stream) => {
                 let is_certified = stream.get_ref().1.peer_certificates().is_some();
@@ -47,34 +51,30 @@ impl Stream {
         }
     }
 
-    /// Whether what was taken to be written is the kernel's already. With TLS it may wait for a flush.
+    /// Whether written bytes are with the kernel at once. With TLS they may wait for a flush.
     pub(super) fn is_plain(&self) -> bool {
         matches!(self, Self::Plain(_))
     }
-}
 
-/// Before the handshake nothing is read or written but by [`Stream::poll_open`].
-fn closed() -> io::Error {
-    io::ErrorKind::ConnectionAborted.into()
-}
-
-impl AsyncRead for Stream {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
-            Self::Tls(stream) => Pin::new(&mut **stream).poll_read(cx, buf),
-            Self::Shaking(_) | Self::Failed => Poll::Ready(Err(closed())),
+    /// Before the handshake is complete, only [`poll_handshake`](Self::poll_handshake) reads and writes.
+    fn established(&mut self) -> io::Result<Pin<&mut dyn Duplex>> {
+        match self {
+            Self::Plain(stream) => Ok(Pin::new(stream)),
+            Self::Tls(stream) => Ok(Pin::new(&mut **stream)),
+            Self::Handshaking(_) | Self::Failed => Err(io::ErrorKind::ConnectionAborted.into()),
         }
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncRead for ByteStream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.get_mut().established()?.poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for ByteStream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Self::Tls(stream) => Pin::new(&mut **stream).poll_write(cx, bytes),
-            Self::Shaking(_) | Self::Failed => Poll::Ready(Err(closed())),
-        }
+        self.get_mut().established()?.poll_write(cx, bytes)
     }
 
     fn poll_write_vectored(
@@ -82,11 +82,7 @@ impl AsyncWrite for Stream {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
-            Self::Tls(stream) => Pin::new(&mut **stream).poll_write_vectored(cx, slices),
-            Self::Shaking(_) | Self::Failed => Poll::Ready(Err(closed())),
-        }
+        self.get_mut().established()?.poll_write_vectored(cx, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -94,18 +90,10 @@ impl AsyncWrite for Stream {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_flush(cx),
-            Self::Tls(stream) => Pin::new(&mut **stream).poll_flush(cx),
-            Self::Shaking(_) | Self::Failed => Poll::Ready(Ok(())),
-        }
+        self.get_mut().established().map_or(Poll::Ready(Ok(())), |stream| stream.poll_flush(cx))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
-            Self::Tls(stream) => Pin::new(&mut **stream).poll_shutdown(cx),
-            Self::Shaking(_) | Self::Failed => Poll::Ready(Ok(())),
-        }
+        self.get_mut().established().map_or(Poll::Ready(Ok(())), |stream| stream.poll_shutdown(cx))
     }
 }

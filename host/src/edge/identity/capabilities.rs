@@ -1,24 +1,27 @@
-//! What a client says that it can do beyond the field's own protocol.
-
-use std::fmt;
+//! The optional parts of the protocol that a client supports.
 
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, SeqAccess};
 
-/// What a client can do. A client that says nothing is served as the field's server serves it.
+use super::{
+    any_value::{self, FromAnyValue},
+    field::Field,
+};
+
+/// What a client supports. A client that states nothing is served like by the original server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
-    /// `rpc-waiting`: it wants to know when a call of its is held.
+    /// `rpc-waiting`: it receives an event when one of its calls has to wait.
     pub waiting: bool,
-    /// `rpc-resume`: as a daemon, it hands in by `rpc-result` what it could not acknowledge.
+    /// `rpc-resume`: as a daemon, it sends results by `rpc-result` that it could not acknowledge.
     pub resume: bool,
-    /// `offsets`: its broadcasts carry their offset, and it gets those that it missed.
+    /// `offsets`: its broadcasts carry their offset, and after a reconnect it receives those that it missed.
     pub offsets: bool,
 }
 
 impl Capabilities {
-    /// One that is not known is of a later version.
-    fn note(&mut self, name: &str) {
+    /// Ignores an unknown name, which may be one of a later version.
+    fn add(&mut self, name: &str) {
         match name {
             "rpc-waiting" => self.waiting = true,
             "rpc-resume" => self.resume = true,
@@ -28,72 +31,21 @@ impl Capabilities {
     }
 }
 
-/// Read from whatever a client sends: what is no list of texts says nothing.
-impl<'de> Deserialize<'de> for Capabilities {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ListVisitor)
-    }
-}
-
-struct ListVisitor;
-
-impl<'de> Visitor<'de> for ListVisitor {
-    type Value = Capabilities;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of capabilities")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Capabilities, A::Error> {
-        let mut capabilities = Capabilities::default();
-        while let Some(Name(name)) = seq.next_element()? {
-            if let Some(name) = name {
-                capabilities.note(&name);
+impl FromAnyValue for Capabilities {
+    fn from_list<'de, A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
+        let mut capabilities = Self::default();
+        while let Some(field) = list.next_element::<Field>()? {
+            if let Field::Text(name) = field {
+                capabilities.add(&name);
             }
         }
         Ok(capabilities)
     }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Capabilities, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Capabilities::default())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Capabilities, E> {
-        Ok(Capabilities::default())
-    }
-
-    fn visit_unit<E>(self) -> Result<Capabilities, E> {
-        Ok(Capabilities::default())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Capabilities, E> {
-        Ok(Capabilities::default())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Capabilities, E> {
-        Ok(Capabilities::default())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Capabilities, E> {
-        Ok(Capabilities::default())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Capabilities, E> {
-        Ok(Capabilities::default())
-    }
 }
 
-/// An element of the list: its text, if it is one.
-struct Name(Option<String>);
-
-impl<'de> Deserialize<'de> for Name {
+impl<'de> Deserialize<'de> for Capabilities {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let field = super::handshake::Field::deserialize(deserializer)?;
-        Ok(Name(match field {
-            super::handshake::Field::Text(name) => Some(name),
-            _ => None,
-        }))
+        any_value::deserialize(deserializer)
     }
 }
 
@@ -108,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn each_has_its_name_and_others_are_of_later_versions() {
+    fn reads_known_names_and_ignores_others() {
         assert_eq!(of(json!([])), Capabilities::default());
         assert_eq!(of(json!(["rpc-waiting"])), Capabilities { waiting: true, ..Capabilities::default() });
         assert!(of(json!(["x", "rpc-resume", 7, null, ["offsets"]])).resume);
@@ -117,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_says_nothing() {
+    fn reads_nothing_from_a_value_that_is_no_list() {
         for value in
             [json!(null), json!("offsets"), json!(true), json!(-1), json!(1), json!(0.5), json!({"0": "offsets"})]
         {

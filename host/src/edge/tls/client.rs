@@ -1,22 +1,25 @@
-//! TLS of the operators' commands: whom they believe, and what they show.
+//! TLS of the commands for operators.
 
 use std::path::Path;
 
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig, TlsProvider};
 
-use super::{TlsError, authorities, certificates, files, key, provider};
+use super::{
+    files::{TlsError, certificates, key, read},
+    server_config::{authorities, provider},
+};
 use crate::config::AdminConfig;
 
-/// What `admin.ca`, or this machine's trust, and `admin.client_cert` come to.
+/// The TLS configuration from `admin.ca`, or the roots of this machine, and `admin.client_cert`.
 ///
 /// # Errors
-/// When a file is not what it should be.
+/// When a file cannot be read or used.
 pub(crate) fn of_commands(admin: &AdminConfig) -> Result<TlsConfig, TlsError> {
     let roots = match &admin.ca {
         Some(path) => {
-            let pem = files::read(path)?;
-            authorities(path, &pem)?; // the client passes over what is none, and then believes nobody
+            let pem = read(path)?;
+            authorities(path, &pem)?; // the client ignores unusable ones, and then trusts nobody
             certificates(path, &pem)?
         }
         None => rustls_native_certs::load_native_certs().certs,
@@ -35,10 +38,10 @@ pub(crate) fn of_commands(admin: &AdminConfig) -> Result<TlsConfig, TlsError> {
 }
 
 fn shown(cert_file: &Path, key_file: &Path) -> Result<ClientCert, TlsError> {
-    let chain = certificates(cert_file, &files::read(cert_file)?)?;
-    let pem = files::read(key_file)?;
+    let chain = certificates(cert_file, &read(cert_file)?)?;
+    let pem = read(key_file)?;
     let key = key(key_file, &pem)?;
-    // The client takes a key that is not the certificate's for a mistake of the program.
+    // The client panics on a key that does not belong to the certificate.
     ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()
         .map_err(TlsError::Pair)?

@@ -1,38 +1,61 @@
-//! PEM files of certificates and keys.
+//! Reads PEM files of certificates and keys.
 
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
-use tokio_rustls::rustls::pki_types::{
-    CertificateDer, PrivateKeyDer,
-    pem::{self, PemObject},
+use tokio_rustls::rustls::{
+    self,
+    pki_types::{
+        CertificateDer, PrivateKeyDer,
+        pem::{self, PemObject},
+    },
 };
 
-use super::TlsError;
-
-/// Larger ones are not what they should be: a bundle of all public roots has a quarter of it.
+/// The largest file. A bundle of all public roots has a quarter of that.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Where the certificate is.
+/// Why TLS is impossible with these files.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TlsError {
+    /// A file cannot be read.
+    #[error("{} cannot be read: {source}", path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    /// A file does not contain the PEM section that it should.
+    #[error("{} holds no {what} in PEM{problem}", path.display())]
+    Pem {
+        path: PathBuf,
+        what: &'static str,
+        /// Never a part of a key. Empty if the file has no such section.
+        problem: String,
+    },
+    /// The certificate and the key do not belong together, or their kind cannot be used.
+    #[error("the certificate and its key cannot be used: {0}")]
+    Pair(rustls::Error),
+    /// A certificate cannot be used as an authority.
+    #[error("{} cannot vouch for anybody: {problem}", path.display())]
+    Authorities { path: PathBuf, problem: String },
+}
+
+/// Where the certificate and its key are.
 #[derive(Clone, Debug)]
-pub(crate) struct Files {
+pub(crate) struct CertificateFiles {
     pub(crate) cert: PathBuf,
     pub(crate) key: PathBuf,
-    /// Who vouches for clients.
+    /// The authorities that sign the certificates of clients.
     pub(crate) client_ca: Option<PathBuf>,
 }
 
-/// What the files held at one look.
-pub(super) struct Read {
+/// The contents of the files at one time.
+pub(super) struct FileContents {
     pub(super) cert: Vec<u8>,
     pub(super) key: Vec<u8>,
     pub(super) client_ca: Option<Vec<u8>>,
     pub(super) digest: [u8; 32],
 }
 
-impl Files {
+impl CertificateFiles {
     /// Reads them all.
-    pub(super) fn read(&self) -> Result<Read, TlsError> {
+    pub(super) fn read(&self) -> Result<FileContents, TlsError> {
         let (cert, key) = (read(&self.cert)?, read(&self.key)?);
         let client_ca = self.client_ca.as_deref().map(read).transpose()?;
         let mut hash = Sha256::new();
@@ -40,7 +63,7 @@ impl Files {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
-        Ok(Read { cert, key, client_ca, digest: hash.finalize().into() })
+        Ok(FileContents { cert, key, client_ca, digest: hash.finalize().into() })
     }
 }
 
@@ -71,7 +94,7 @@ pub(super) fn key(path: &Path, pem: &[u8]) -> Result<PrivateKeyDer<'static>, Tls
     PrivateKeyDer::from_pem_slice(pem).map_err(|error| wrong(path, "private key", &error))
 }
 
-/// Not the parser's own text when there is one: it may quote the line, and the line may be of a key.
+/// The parser's own text is not used, because it may quote a line of a key.
 fn wrong(path: &Path, what: &'static str, error: &pem::Error) -> TlsError {
     let problem = match error {
         pem::Error::NoItemsFound => String::new(),

@@ -1,4 +1,9 @@
-use std::{net::Ipv4Addr, path::Path, time::Duration};
+use std::{
+    net::Ipv4Addr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio::{
@@ -10,10 +15,14 @@ use tokio_rustls::{
     rustls::{ClientConfig, pki_types::ServerName},
 };
 
-use super::*;
+use super::{
+    CertificateFiles, Tls,
+    files::{certificates, key},
+    server_config::{authorities, provider},
+};
 use crate::edge::{
-    admission::Admission,
-    connection::{Line, Lines},
+    admission::ConnectionLimits,
+    connection::{ConnectionListener, TcpConnection},
 };
 
 /// Vouches for the certificates of a test, which lie in a folder of their own.
@@ -45,9 +54,9 @@ impl Authority {
         std::fs::write(self.path(&format!("{name}.key")), key.serialize_pem()).unwrap();
     }
 
-    fn files(&self, name: &str, client_ca: bool) -> Files {
+    fn files(&self, name: &str, client_ca: bool) -> CertificateFiles {
         let (cert, key) = (self.path(&format!("{name}.pem")), self.path(&format!("{name}.key")));
-        Files { cert, key, client_ca: client_ca.then(|| self.path("ca.pem")) }
+        CertificateFiles { cert, key, client_ca: client_ca.then(|| self.path("ca.pem")) }
     }
 
     /// A client that believes this authority, and shows the certificate of that name.
@@ -68,10 +77,10 @@ impl Authority {
     }
 }
 
-async fn lines(tls: &Tls, silence_max: Duration) -> (Lines, u16) {
+async fn listen(tls: &Tls, silence_max: Duration) -> (ConnectionListener, u16) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    (Lines::new(listener, silence_max, Admission::of_operators(), Some(tls.clone())), port)
+    (ConnectionListener::new(listener, silence_max, ConnectionLimits::of_operators(), Some(tls.clone())), port)
 }
 
 const LONG: Duration = Duration::from_secs(3_600);
@@ -79,12 +88,12 @@ const LONG: Duration = Duration::from_secs(3_600);
 type Client = client::TlsStream<TcpStream>;
 
 /// Both ends of a connection, after one byte.
-async fn connected(tls: &Tls, connector: TlsConnector) -> (Line, Client) {
-    let (mut lines, port) = lines(tls, LONG).await;
+async fn connected(tls: &Tls, connector: TlsConnector) -> (TcpConnection, Client) {
+    let (mut listener, port) = listen(tls, LONG).await;
     let dialling = tokio::spawn(dial(connector, port));
-    let (mut line, _) = lines.accept().await;
-    assert_eq!(line.read_u8().await.unwrap(), b'x');
-    (line, dialling.await.unwrap().unwrap())
+    let (mut connection, _) = listener.accept().await;
+    assert_eq!(connection.read_u8().await.unwrap(), b'x');
+    (connection, dialling.await.unwrap().unwrap())
 }
 
 async fn dial(connector: TlsConnector, port: u16) -> std::io::Result<Client> {
@@ -99,14 +108,14 @@ fn leaf(client: &Client) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn what_goes_over_a_line_is_the_same_with_tls() {
+async fn tls_changes_no_byte() {
     let authority = Authority::new();
     authority.issue("server");
     let tls = Tls::open(authority.files("server", false), "test", LONG).unwrap();
-    let (line, client) = connected(&tls, authority.client(None)).await;
+    let (connection, client) = connected(&tls, authority.client(None)).await;
     assert_eq!(client.get_ref().1.alpn_protocol(), None, "a client that asks for nothing is given nothing");
     let sent: Vec<u8> = (0..500_003_u32).map(|index| (index % 251) as u8).collect();
-    let (mut line_in, mut line_out) = tokio::io::split(line);
+    let (mut line_in, mut line_out) = tokio::io::split(connection);
     let (mut client_in, mut client_out) = tokio::io::split(client);
     let (up, down) = (sent.clone(), sent.clone());
     let sending = tokio::spawn(async move {
@@ -134,62 +143,62 @@ async fn what_goes_over_a_line_is_the_same_with_tls() {
 }
 
 #[tokio::test]
-async fn a_client_that_never_greets_holds_up_nobody_and_is_cut_off() {
+async fn a_client_without_a_handshake_delays_nobody_and_is_disconnected() {
     let authority = Authority::new();
     authority.issue("server");
     let tls = Tls::open(authority.files("server", false), "test", LONG).unwrap();
-    let (mut lines, port) = lines(&tls, Duration::from_millis(100)).await;
+    let (mut listener, port) = listen(&tls, Duration::from_millis(100)).await;
     let silent = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
-    let (mut held_up, _) = lines.accept().await;
+    let (mut held_up, _) = listener.accept().await;
     let dialling = tokio::spawn(dial(authority.client(None), port));
-    let (mut line, _) = lines.accept().await;
-    assert_eq!(line.read_u8().await.unwrap(), b'x');
+    let (mut connection, _) = listener.accept().await;
+    assert_eq!(connection.read_u8().await.unwrap(), b'x');
     dialling.await.unwrap().unwrap();
     assert_eq!(held_up.read_u8().await.unwrap_err().kind(), std::io::ErrorKind::ConnectionAborted);
     drop(silent);
 }
 
 #[tokio::test]
-async fn a_client_that_speaks_no_tls_gets_an_error_and_no_panic() {
+async fn rejects_a_client_without_tls() {
     let authority = Authority::new();
     authority.issue("server");
     let tls = Tls::open(authority.files("server", false), "test", LONG).unwrap();
-    let (mut lines, port) = lines(&tls, LONG).await;
+    let (mut listener, port) = listen(&tls, LONG).await;
     let mut plain = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
     plain.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
-    let (mut line, _) = lines.accept().await;
-    assert!(line.read_u8().await.is_err());
-    assert!(line.read_u8().await.is_err(), "and again");
-    assert!(line.write_all(b"x").await.is_err());
-    line.flush().await.unwrap();
-    line.shutdown().await.unwrap();
+    let (mut connection, _) = listener.accept().await;
+    assert!(connection.read_u8().await.is_err());
+    assert!(connection.read_u8().await.is_err(), "and again");
+    assert!(connection.write_all(b"x").await.is_err());
+    connection.flush().await.unwrap();
+    connection.shutdown().await.unwrap();
 }
 
 #[tokio::test]
-async fn a_certificate_of_a_client_is_known_when_it_was_verified() {
+async fn reports_a_verified_client_certificate() {
     let (authority, stranger) = (Authority::new(), Authority::new());
     authority.issue("server");
     authority.issue("operator");
     let tls = Tls::open(authority.files("server", true), "test", LONG).unwrap();
-    let (line, client) = connected(&tls, authority.client(Some("operator"))).await;
-    assert!(line.scissors().is_certified());
+    let (connection, client) = connected(&tls, authority.client(Some("operator"))).await;
+    assert!(connection.handle().is_certified());
     drop(client);
-    let (line, _client) = connected(&tls, authority.client(None)).await;
-    assert!(!line.scissors().is_certified(), "without one it gets as far as the token");
+    let (connection, _client) = connected(&tls, authority.client(None)).await;
+    assert!(!connection.handle().is_certified(), "without one it gets as far as the token");
 
     stranger.issue("operator");
     std::fs::copy(stranger.path("operator.pem"), authority.path("strange.pem")).unwrap();
     std::fs::copy(stranger.path("operator.key"), authority.path("strange.key")).unwrap();
-    let (mut lines, port) = lines(&tls, LONG).await;
+    let (mut listener, port) = listen(&tls, LONG).await;
     let dialling = tokio::spawn(dial(authority.client(Some("strange")), port));
-    let (mut line, _) = lines.accept().await;
-    assert!(line.read_u8().await.is_err(), "one that nobody vouches for ends the handshake");
-    assert!(!line.scissors().is_certified());
+    let (mut connection, _) = listener.accept().await;
+    assert!(connection.read_u8().await.is_err(), "one that nobody vouches for ends the handshake");
+    assert!(!connection.handle().is_certified());
     let _ = dialling.await.unwrap();
 }
 
 #[tokio::test]
-async fn a_renewed_certificate_serves_and_a_broken_one_does_not() {
+async fn loads_a_renewed_certificate_and_ignores_a_broken_one() {
     let authority = Authority::new();
     authority.issue("server");
     let files = authority.files("server", false);
@@ -223,21 +232,21 @@ async fn a_renewed_certificate_serves_and_a_broken_one_does_not() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_file_is_said_and_nothing_of_a_key() {
+async fn errors_name_the_file_and_never_quote_a_key() {
     let authority = Authority::new();
     authority.issue("server");
     authority.issue("other");
     let files = authority.files("server", true);
-    let problem = |files: &Files| Tls::open(files.clone(), "test", LONG).err().unwrap().to_string();
-    let missing = Files { cert: "/no/such.pem".into(), ..files.clone() };
+    let problem = |files: &CertificateFiles| Tls::open(files.clone(), "test", LONG).err().unwrap().to_string();
+    let missing = CertificateFiles { cert: "/no/such.pem".into(), ..files.clone() };
     assert!(problem(&missing).starts_with("/no/such.pem cannot be read"), "{}", problem(&missing));
-    let swapped = Files { cert: files.key.clone(), ..files.clone() };
+    let swapped = CertificateFiles { cert: files.key.clone(), ..files.clone() };
     assert!(problem(&swapped).ends_with("server.key holds no certificate in PEM"), "{}", problem(&swapped));
-    let keyless = Files { key: files.cert.clone(), ..files.clone() };
+    let keyless = CertificateFiles { key: files.cert.clone(), ..files.clone() };
     assert!(problem(&keyless).ends_with("server.pem holds no private key in PEM"), "{}", problem(&keyless));
-    let mixed = Files { key: authority.path("other.key"), ..files.clone() };
+    let mixed = CertificateFiles { key: authority.path("other.key"), ..files.clone() };
     assert!(problem(&mixed).starts_with("the certificate and its key cannot be used"), "{}", problem(&mixed));
-    let nobody = Files { client_ca: Some(files.key.clone()), ..files.clone() };
+    let nobody = CertificateFiles { client_ca: Some(files.key.clone()), ..files.clone() };
     assert!(problem(&nobody).ends_with("server.key holds no certificate in PEM"), "{}", problem(&nobody));
     let text = std::fs::read_to_string(&files.key).unwrap();
     std::fs::write(&files.key, text.replace("-----END", "sesame!!\n-----END")).unwrap();

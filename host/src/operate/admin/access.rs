@@ -19,23 +19,23 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::state::{Admin, refusal};
-use crate::edge::connection::Scissors;
+use crate::edge::connection::ConnectionHandle;
 
 /// Who asks.
 #[derive(Clone)]
 pub(crate) struct Operator {
     address: SocketAddr,
-    line: Scissors,
+    connection: ConnectionHandle,
 }
 
 impl Operator {
     /// Whoever is at `address`, by this connection.
-    pub(crate) fn new(address: SocketAddr, line: Scissors) -> Self {
-        Self { address, line }
+    pub(crate) fn new(address: SocketAddr, connection: ConnectionHandle) -> Self {
+        Self { address, connection }
     }
 
     fn is_local(&self) -> bool {
-        self.line.local().is_some_and(|local| is_within(local, self.address.ip()))
+        self.connection.local().is_some_and(|local| is_within(local, self.address.ip()))
     }
 }
 
@@ -54,7 +54,7 @@ pub(super) async fn check(
 ) -> Response {
     let is_in = match request.headers().get(AUTHORIZATION) {
         Some(_) => has_token(&admin, &request),
-        None if operator.line.is_certified() => true,
+        None if operator.connection.is_certified() => true,
         None => operator.is_local() && is_of_this_machine(&request),
     };
     if is_in {

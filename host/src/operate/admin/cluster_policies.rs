@@ -19,7 +19,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::state::{Admin, no_slot, refusal};
-use crate::policies::rollout::{Changed, Module, RolloutError};
+use crate::policies::{
+    PolicyModule,
+    rollout::{RolloutChange, RolloutError},
+};
 use pointwork_policy::PolicyJson;
 
 /// A module's configuration, as JSON in ASCII: what is pushed with a module, and what a pull gives.
@@ -76,7 +79,7 @@ async fn push(
     if wasm.is_empty() {
         return refusal(StatusCode::BAD_REQUEST, "the body is empty: it must be the module");
     }
-    answer(admin.rollouts.push(slot, Module { wasm, config }, asked.force).await)
+    answer(admin.rollouts.push(slot, PolicyModule { wasm, config }, asked.force).await)
 }
 
 /// 202 with what is to serve everywhere.
@@ -102,7 +105,7 @@ async fn module(State(admin): State<Arc<Admin>>, Path(slot): Path<String>, Query
         Err(error) => return no_slot(error),
     };
     match admin.rollouts.module(slot, asked.digest.as_deref()).await {
-        Ok((digest, Module { wasm, config })) => {
+        Ok((digest, PolicyModule { wasm, config })) => {
             let headers = [
                 (CONTENT_TYPE, "application/wasm".to_owned()),
                 (HeaderName::from_static(CONFIG_HEADER), ascii(&config)),
@@ -146,7 +149,7 @@ fn too_large(headers: &HeaderMap) -> Response {
     refusal(StatusCode::PAYLOAD_TOO_LARGE, problem)
 }
 
-fn answer(changed: Result<Changed, RolloutError>) -> Response {
+fn answer(changed: Result<RolloutChange, RolloutError>) -> Response {
     match changed {
         Ok(changed) => (StatusCode::ACCEPTED, Json(json!(changed))).into_response(),
         Err(error) => failed(&error),

@@ -16,7 +16,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
 use super::state::{Admin, refusal};
-use crate::policies::experiments::{ExperimentError, New, StoreError};
+use crate::policies::experiments::{ExperimentError, ExperimentStoreError, NewExperiment};
 
 /// The header with a module's configuration, a JSON object.
 const CONFIG: &str = "x-policy-config";
@@ -75,7 +75,7 @@ async fn put_module(
 }
 
 async fn create(State(admin): State<Arc<Admin>>, body: Result<Json<Value>, JsonRejection>) -> Response {
-    match read::<New>(body) {
+    match read::<NewExperiment>(body) {
         Ok(new) => {
             let created = admin.experiments.create(new).await;
             shown(&admin, created)
@@ -184,7 +184,7 @@ fn failed(error: &ExperimentError) -> Response {
         ExperimentError::Change(ChangeError::Unknown(_)) => StatusCode::NOT_FOUND,
         ExperimentError::Create(CreateError::Taken(_) | CreateError::Busy { .. } | CreateError::TooMany)
         | ExperimentError::Change(ChangeError::Over { .. } | ChangeError::Not { .. } | ChangeError::Busy { .. })
-        | ExperimentError::Store(StoreError::NoModule)
+        | ExperimentError::Store(ExperimentStoreError::NoModule)
         | ExperimentError::Rollout(_)
         | ExperimentError::NativeInCluster
         | ExperimentError::Contended => StatusCode::CONFLICT,
@@ -192,10 +192,12 @@ fn failed(error: &ExperimentError) -> Response {
             StatusCode::BAD_REQUEST
         }
         ExperimentError::Module(_) => StatusCode::UNPROCESSABLE_ENTITY,
-        ExperimentError::Store(StoreError::Away(_)) | ExperimentError::Closing | ExperimentError::Devices(_) => {
-            StatusCode::SERVICE_UNAVAILABLE
+        ExperimentError::Store(ExperimentStoreError::Away(_))
+        | ExperimentError::Closing
+        | ExperimentError::Devices(_) => StatusCode::SERVICE_UNAVAILABLE,
+        ExperimentError::Store(ExperimentStoreError::Unreadable(_) | ExperimentStoreError::File(_)) => {
+            StatusCode::INTERNAL_SERVER_ERROR
         }
-        ExperimentError::Store(StoreError::Unreadable(_) | StoreError::File(_)) => StatusCode::INTERNAL_SERVER_ERROR,
     };
     refusal(status, error.to_string())
 }

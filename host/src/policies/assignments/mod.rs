@@ -1,9 +1,9 @@
-//! Which arm of a running experiment decides for a device or a user, and what its decisions leave to be counted.
+//! Chooses the arm of a running experiment for each device and user, and collects what the arms' decisions lead to.
 
 mod outbox;
 mod running;
 
 pub(crate) use self::{
-    outbox::{Answered, Cell, ERROR_KINDS, Outbox, UserDelta},
-    running::{Assignments, Rule, Running, unit_of},
+    outbox::{DisagreementCell, ERROR_KINDS, EndedCall, ExperimentOutbox, UserDelta},
+    running::{ArmRule, Assignments, RunningExperiment, unit_of},
 };

@@ -1,5 +1,5 @@
-//! What decisions leave behind for experiments until it is brought to the store, every half second: who was exposed, what became
-//! of users' calls, how shadows disagreed. A decision pays for a short lock; what finds no room is counted and dropped.
+//! Collects what decisions leave behind for experiments until it is flushed to the store: exposed units, sums of users, and
+//! disagreements of shadows. A decision only takes a short lock. What finds no room is counted and dropped.
 
 use parking_lot::Mutex;
 use std::{
@@ -12,22 +12,22 @@ use std::{
     time::Duration,
 };
 
-use pointwork_core::experiment::Experiment;
+use pointwork_core::experiments::Experiment;
 
-/// Units that wait for the next flush at most, of all experiments together.
-const WAITING_MAX: usize = 100_000;
-/// Shadow questions that wait for their turn.
+/// The most units between two flushes, of all experiments together.
+const UNITS_MAX: usize = 100_000;
+/// The most questions that wait for the shadows' thread.
 const SHADOWS_MAX: usize = 1_024;
-/// Cells of a matrix that wait for the next flush.
+/// The most matrix cells between two flushes.
 const CELLS_MAX: usize = 10_000;
 
-/// How a call can end but by an answer.
+/// How a call can fail.
 pub(crate) const ERROR_KINDS: [&str; 6] =
     ["not_available", "same_socket", "disconnected", "timeout", "unusable", "unreachable"];
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Answered {
+pub(crate) struct EndedCall {
     /// `success`, or one of [`ERROR_KINDS`].
     pub(crate) result: &'static str,
     /// From its arrival until it was sent to a daemon, or ended.
@@ -36,87 +36,87 @@ pub(crate) struct Answered {
     pub(crate) took: Duration,
 }
 
-/// What became of a user since the last flush.
+/// What was counted for a user since the last flush.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct UserDelta {
     pub(crate) arm: usize,
     pub(crate) weights: Vec<u32>,
     pub(crate) horizon_ms: u32,
-    /// When the first of it was.
+    /// When the first event was.
     pub(crate) at_ms: u64,
-    /// By name; those that are 0 are not there.
+    /// By name; a count of 0 is left out.
     pub(crate) counts: BTreeMap<&'static str, u64>,
 }
 
-/// A cell of a matrix: the treatment, what the slot decided, what the treatment would have.
+/// A cell of the matrix of disagreements: the treatment, what the slot decided, and what the treatment would have decided.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Cell {
+pub(crate) struct DisagreementCell {
     pub(crate) arm: String,
     pub(crate) served: String,
     pub(crate) shadow: String,
 }
 
-/// All that waits, by the experiment's id.
+/// What was collected since the last flush, by the experiment's id.
 #[derive(Debug, Default)]
-pub(crate) struct Waiting {
+pub(crate) struct OutboxContent {
     pub(crate) exposed: HashMap<Arc<str>, BTreeSet<String>>,
     pub(crate) users: HashMap<Arc<str>, BTreeMap<String, UserDelta>>,
-    pub(crate) cells: HashMap<Arc<str>, HashMap<Cell, u64>>,
+    pub(crate) cells: HashMap<Arc<str>, HashMap<DisagreementCell, u64>>,
     units: usize,
     cell_count: usize,
 }
 
-type Question = Box<dyn FnOnce() + Send>;
+type ShadowQuestion = Box<dyn FnOnce() + Send>;
 
-/// See the head of this file.
-pub(crate) struct Outbox {
-    waiting: Mutex<Waiting>,
+/// A user, and the arm of an experiment that decides about its calls.
+pub(crate) struct UserInArm<'a> {
+    pub(crate) id: &'a Arc<str>,
+    pub(crate) experiment: &'a Experiment,
+    pub(crate) unit: &'a str,
+    pub(crate) arm: usize,
+}
+
+/// Collects results for the next flush.
+pub(crate) struct ExperimentOutbox {
+    content: Mutex<OutboxContent>,
     dropped: AtomicU64,
-    shadows: SyncSender<Question>,
+    shadows: SyncSender<ShadowQuestion>,
     shadows_dropped: AtomicU64,
 }
 
-impl Outbox {
-    /// Starts the thread that asks shadows. It ends with the outbox.
+impl ExperimentOutbox {
+    /// Starts the thread that asks shadows. It ends when the outbox is dropped.
     pub(crate) fn start() -> std::io::Result<Arc<Self>> {
-        let (shadows, questions) = sync_channel::<Question>(SHADOWS_MAX);
+        let (shadows, questions) = sync_channel::<ShadowQuestion>(SHADOWS_MAX);
         std::thread::Builder::new().name("shadows".to_owned()).spawn(move || {
             questions.into_iter().for_each(|question| question());
         })?;
         Ok(Arc::new(Self {
-            waiting: Mutex::default(),
+            content: Mutex::default(),
             dropped: AtomicU64::new(0),
             shadows,
             shadows_dropped: AtomicU64::new(0),
         }))
     }
 
-    /// A device is exposed.
+    /// Notes that a device is exposed.
     pub(crate) fn expose(&self, experiment: &Arc<str>, device: &str) {
-        let mut waiting = self.waiting.lock();
-        let is_known = waiting.exposed.get(experiment).is_some_and(|devices| devices.contains(device));
+        let mut content = self.content.lock();
+        let is_known = content.exposed.get(experiment).is_some_and(|devices| devices.contains(device));
         if is_known {
             return;
         }
-        if waiting.units >= WAITING_MAX {
+        if content.units >= UNITS_MAX {
             self.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        waiting.units += 1;
-        waiting.exposed.entry(experiment.clone()).or_default().insert(device.to_owned());
+        content.units += 1;
+        content.exposed.entry(experiment.clone()).or_default().insert(device.to_owned());
     }
 
-    /// A decision about a call of a user was taken.
-    pub(crate) fn user_decided(
-        &self,
-        id: &Arc<str>,
-        unit: &str,
-        arm: usize,
-        experiment: &Experiment,
-        is_failed: bool,
-        at_ms: u64,
-    ) {
-        self.with_user(id, unit, arm, experiment, at_ms, |counts| {
+    /// Notes a decision about a call of a user.
+    pub(crate) fn user_decided(&self, user: &UserInArm<'_>, is_failed: bool, at_ms: u64) {
+        self.count_for(user, at_ms, |counts| {
             *counts.entry("decisions").or_default() += 1;
             if is_failed {
                 *counts.entry("failures").or_default() += 1;
@@ -124,82 +124,66 @@ impl Outbox {
         });
     }
 
-    /// A call of a user ended.
-    pub(crate) fn user_answered(
-        &self,
-        id: &Arc<str>,
-        unit: &str,
-        arm: usize,
-        experiment: &Experiment,
-        answered: &Answered,
-        at_ms: u64,
-    ) {
+    /// Notes the end of a call of a user.
+    pub(crate) fn call_ended(&self, user: &UserInArm<'_>, call: &EndedCall, at_ms: u64) {
         let micros = |span: Duration| u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
-        self.with_user(id, unit, arm, experiment, at_ms, |counts| {
+        self.count_for(user, at_ms, |counts| {
             *counts.entry("calls").or_default() += 1;
-            *counts.entry("waited_us").or_default() += micros(answered.waited);
-            *counts.entry(answered.result).or_default() += 1;
-            if answered.result == "success" {
-                *counts.entry("took_us").or_default() += micros(answered.took);
+            *counts.entry("waited_us").or_default() += micros(call.waited);
+            *counts.entry(call.result).or_default() += 1;
+            if call.result == "success" {
+                *counts.entry("took_us").or_default() += micros(call.took);
             }
         });
     }
 
-    fn with_user(
-        &self,
-        id: &Arc<str>,
-        unit: &str,
-        arm: usize,
-        experiment: &Experiment,
-        at_ms: u64,
-        count: impl FnOnce(&mut BTreeMap<&'static str, u64>),
-    ) {
-        let mut waiting = self.waiting.lock();
-        let waiting = &mut *waiting;
-        let users = waiting.users.entry(id.clone()).or_default();
-        if !users.contains_key(unit) {
-            if waiting.units >= WAITING_MAX {
+    fn count_for(&self, user: &UserInArm<'_>, at_ms: u64, count: impl FnOnce(&mut BTreeMap<&'static str, u64>)) {
+        let mut content = self.content.lock();
+        let OutboxContent { users, units, .. } = &mut *content;
+        let users = users.entry(user.id.clone()).or_default();
+        if !users.contains_key(user.unit) {
+            if *units >= UNITS_MAX {
                 self.dropped.fetch_add(1, Ordering::Relaxed);
                 return;
             }
-            waiting.units += 1;
-            let weights = experiment.weights.clone();
-            let horizon_ms = experiment.horizon_ms;
-            users.insert(unit.to_owned(), UserDelta { arm, weights, horizon_ms, at_ms, counts: BTreeMap::new() });
+            *units += 1;
+            let (weights, horizon_ms) = (user.experiment.weights.clone(), user.experiment.horizon_ms);
+            let delta = UserDelta { arm: user.arm, weights, horizon_ms, at_ms, counts: BTreeMap::new() };
+            users.insert(user.unit.to_owned(), delta);
         }
-        if let Some(delta) = users.get_mut(unit).filter(|delta| delta.arm == arm) {
+        if let Some(delta) = users.get_mut(user.unit).filter(|delta| delta.arm == user.arm) {
             count(&mut delta.counts);
         }
     }
 
-    /// Has a shadow asked, off the path of the decision.
-    pub(crate) fn ask_shadow(&self, question: Question) {
+    /// Asks a shadow on its own thread.
+    pub(crate) fn ask_shadow(&self, question: ShadowQuestion) {
         if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = self.shadows.try_send(question) {
             self.shadows_dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// A shadow answered.
-    pub(crate) fn note_shadow(&self, experiment: &Arc<str>, cell: Cell) {
-        let mut waiting = self.waiting.lock();
-        let waiting = &mut *waiting;
-        let cells = waiting.cells.entry(experiment.clone()).or_default();
+    /// Notes what a shadow answered.
+    pub(crate) fn note_shadow(&self, experiment: &Arc<str>, cell: DisagreementCell) {
+        let mut content = self.content.lock();
+        let content = &mut *content;
+        let cells = content.cells.entry(experiment.clone()).or_default();
         if let Some(count) = cells.get_mut(&cell) {
             *count += 1;
-        } else if waiting.cell_count < CELLS_MAX {
-            waiting.cell_count += 1;
+        } else if content.cell_count < CELLS_MAX {
+            content.cell_count += 1;
             cells.insert(cell, 1);
         } else {
             self.shadows_dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Takes all that waits.
-    pub(crate) fn take(&self) -> Waiting {
-        std::mem::take(&mut *self.waiting.lock())
+    /// Takes what was collected.
+    pub(crate) fn take(&self) -> OutboxContent {
+        std::mem::take(&mut *self.content.lock())
     }
 
-    /// Exposures that found no room, and shadow questions that did not, since the start.
+    /// How many units and how many shadow questions found no room since the start.
     pub(crate) fn dropped(&self) -> (u64, u64) {
         (self.dropped.load(Ordering::Relaxed), self.shadows_dropped.load(Ordering::Relaxed))
     }

@@ -1,41 +1,43 @@
-//! The files of one slot, and when they are loaded.
+//! Decides when the files of one slot are loaded, and loads them.
 
 use std::{
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
-use super::{
-    LOOK_INTERVAL,
-    file::{self, Seen},
-    writers::Writers,
-};
-use pointwork_policy::{Digest, SlotName, WASM_MAX_BYTES};
+use pointwork_policy::{Digest, PolicyJson, SlotName, WASM_MAX_BYTES};
 
+use super::writers::Writers;
 use crate::{
     config::PolicyConfig,
-    policies::{panic_message::caught, slots::Policies},
+    policies::{
+        files::{FileState, file_state, read_whole},
+        panic_message::catch_panic,
+        slots::Policies,
+    },
 };
-use pointwork_policy::PolicyJson;
 
+/// How often the files are checked even without an event: some file systems send none, and an event queue can overflow.
+pub(super) const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
 
-/// The state of module and configuration file.
-type BothSeen = (Seen, Seen);
+/// The states of the module file and of the configuration file.
+type FileStates = (FileState, FileState);
 
-/// A slot's module, its configuration, and what was seen of them.
+/// A slot's module and configuration file, and their states when they were checked.
 pub(super) struct SlotFiles {
     slot: SlotName,
     module: PathBuf,
     config_file: PathBuf,
     /// Used when there is no configuration file.
     config: String,
-    loaded: Option<BothSeen>,
-    /// What was read last.
+    loaded: Option<FileStates>,
+    /// The generation that was read last.
     content: Option<Digest>,
-    seen: Option<(BothSeen, Instant)>,
-    /// What could not be read, why, and when it was tried.
-    unread: Option<(BothSeen, String, Instant)>,
+    /// Files that differ from those that were loaded, and since when they have not changed.
+    changed: Option<(FileStates, Instant)>,
+    /// Files that could not be read, why, and when that was tried.
+    unread: Option<(FileStates, String, Instant)>,
 }
 
 impl SlotFiles {
@@ -56,7 +58,7 @@ impl SlotFiles {
                 config: settings.config.to_json(),
                 loaded: None,
                 content: None,
-                seen: None,
+                changed: None,
                 unread: None,
             }
         });
@@ -71,41 +73,41 @@ impl SlotFiles {
         &self.module
     }
 
-    /// Loads what has changed, once it has been the same for `quiet` and nobody writes to it; otherwise gives when to
-    /// look again. `None`: nothing to wait for.
-    pub(super) fn look(
+    /// Loads files that have changed, once they have stayed the same for `quiet` and nobody writes to them. Returns when to check
+    /// again; `None` when there is nothing to wait for.
+    pub(super) fn check(
         &mut self,
         policies: &Policies,
         writers: &Writers,
         quiet: Duration,
         now: Instant,
     ) -> Option<Duration> {
-        let files = self.see();
+        let files = self.states();
         if self.loaded == Some(files) {
-            self.seen = None;
+            self.changed = None;
             return None;
         }
-        let since = match self.seen {
-            Some((seen, since)) if seen == files => since,
+        let since = match self.changed {
+            Some((changed, since)) if changed == files => since,
             _ => now,
         };
-        self.seen = Some((files, since));
+        self.changed = Some((files, since));
         let settled = now.duration_since(since);
-        if settled < quiet || writers.at(&self.module, now) || writers.at(&self.config_file, now) {
+        if settled < quiet || writers.is_writing(&self.module, now) || writers.is_writing(&self.config_file, now) {
             return Some(quiet.saturating_sub(settled).max(Duration::from_millis(5)));
         }
         if let Some((unread, _, tried)) = &self.unread
             && *unread == files
-            && now.duration_since(*tried) < LOOK_INTERVAL
+            && now.duration_since(*tried) < CHECK_INTERVAL
         {
-            return Some(LOOK_INTERVAL - now.duration_since(*tried));
+            return Some(CHECK_INTERVAL - now.duration_since(*tried));
         }
         self.load(policies, now);
-        self.unread.is_some().then_some(LOOK_INTERVAL)
+        self.unread.is_some().then_some(CHECK_INTERVAL)
     }
 
-    /// Loads what is there now, or goes back to the native rule when the module was taken away. The bytes that an operator went
-    /// back from stay undone for as long as they are the same: a new stamp on them is nobody's wish.
+    /// Loads the files, or goes back to the native rule when the module was removed. A generation that an operator undid stays
+    /// undone while the files' content is the same, even if the files were written again.
     fn load(&mut self, policies: &Policies, now: Instant) {
         let (former, loaded) = (self.content, self.loaded);
         match self.read() {
@@ -114,15 +116,15 @@ impl SlotFiles {
                 tracing::info!(slot = %self.slot, "the policy's files are others, but what is in them was undone and stays so");
             }
             Some(Ok((module, config))) => {
-                self.guarded(policies, || _ = policies.load(self.slot, &module, &config));
+                self.load_safely(policies, || _ = policies.load(self.slot, &module, &config));
             }
             Some(Err(message)) => {
-                // What ails a file system may pass without a new stamp on the file.
+                // A problem of a file system can end without a change of the file, so it is tried again.
                 let tried = self.loaded.map(|files| (files, message.clone(), now));
                 self.loaded = loaded;
-                let was_told = self.unread.as_ref().is_some_and(|(_, told, _)| *told == message);
+                let is_known = self.unread.as_ref().is_some_and(|(_, known, _)| *known == message);
                 self.unread = tried;
-                if !was_told {
+                if !is_known {
                     policies.note_unreadable(self.slot, &message);
                 }
                 return;
@@ -131,13 +133,13 @@ impl SlotFiles {
         self.unread = None;
     }
 
-    /// As [`SlotFiles::load`], but when what is there is bad, the last good one that a former process kept serves.
+    /// As [`SlotFiles::load`], but if the files cannot be loaded, the last good generation that a former process kept serves.
     pub(super) fn load_at_start(&mut self, policies: &Policies) {
         match self.read() {
             None => policies.unload(self.slot),
             Some(Ok((module, config))) => {
-                if !self.guarded(policies, || policies.load_at_start(self.slot, &module, &config)) {
-                    self.guarded(policies, || _ = policies.load_last_good(self.slot));
+                if !self.load_safely(policies, || policies.load_at_start(self.slot, &module, &config)) {
+                    self.load_safely(policies, || _ = policies.load_last_good(self.slot));
                 }
             }
             Some(Err(message)) => {
@@ -148,39 +150,39 @@ impl SlotFiles {
         }
     }
 
-    /// Loads what is there if it is this generation; an undo of another one holds.
+    /// Loads the files if they are this generation.
     pub(super) fn reload(&mut self, policies: &Policies, digest: &Digest) {
         let loaded = self.loaded;
         match self.read() {
             Some(Ok((module, config))) if Digest::of_generation(&module, &config) == *digest => {
-                self.guarded(policies, || _ = policies.load(self.slot, &module, &config));
+                self.load_safely(policies, || _ = policies.load(self.slot, &module, &config));
             }
             _ => self.loaded = loaded,
         }
     }
 
-    /// Loads, and whether that came to an end: one that panics is one of what cannot be read.
-    fn guarded(&self, policies: &Policies, load: impl FnOnce()) -> bool {
-        caught(load).inspect_err(|panic| policies.note_unreadable(self.slot, panic)).is_ok()
+    /// Runs `load` and returns whether it did not panic. A panic is noted like files that cannot be read.
+    fn load_safely(&self, policies: &Policies, load: impl FnOnce()) -> bool {
+        catch_panic(load).inspect_err(|panic| policies.note_unreadable(self.slot, panic)).is_ok()
     }
 
     fn is_undone(&self, policies: &Policies) -> bool {
         self.content.is_some_and(|digest| policies.undone(self.slot).contains(&digest))
     }
 
-    /// Module and configuration, or why they cannot be read; `None` without a module. They count as loaded from now on.
+    /// Reads module and configuration; `None` without a module. From now on they count as loaded.
     fn read(&mut self) -> Option<Result<(Vec<u8>, String), String>> {
-        let files = self.see();
+        let files = self.states();
         self.loaded = Some(files);
-        self.seen = None;
-        if files.0 == Seen::Nothing {
+        self.changed = None;
+        if files.0 == FileState::Absent {
             self.content = None;
             return None;
         }
-        let words = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
-        let module = file::read(&self.module, WASM_MAX_BYTES as u64).map_err(|error| words(&self.module, error));
+        let describe = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+        let module = read_whole(&self.module, WASM_MAX_BYTES as u64).map_err(|error| describe(&self.module, error));
         let both = module.and_then(|module| {
-            let config = self.read_config(files.1).map_err(|error| words(&self.config_file, error))?;
+            let config = self.read_config(files.1).map_err(|error| describe(&self.config_file, error))?;
             Ok((module, config))
         });
         if let Ok((module, config)) = &both {
@@ -189,16 +191,16 @@ impl SlotFiles {
         Some(both)
     }
 
-    fn read_config(&self, seen: Seen) -> std::io::Result<String> {
-        if seen == Seen::Nothing {
+    fn read_config(&self, state: FileState) -> std::io::Result<String> {
+        if state == FileState::Absent {
             return Ok(self.config.clone());
         }
-        let content = file::read(&self.config_file, CONFIG_BYTES_MAX)?;
+        let content = read_whole(&self.config_file, CONFIG_BYTES_MAX)?;
         Ok(serde_json::from_slice::<PolicyJson>(&content)?.to_json())
     }
 
-    fn see(&self) -> BothSeen {
-        (file::look(&self.module), file::look(&self.config_file))
+    fn states(&self) -> FileStates {
+        (file_state(&self.module), file_state(&self.config_file))
     }
 }
 
@@ -211,30 +213,30 @@ mod tests {
     use crate::config::RpcConfig;
 
     #[test]
-    fn what_cannot_be_read_is_tried_again_and_told_once() {
+    fn unreadable_files_are_tried_again_and_reported_once() {
         let dir = tempfile::tempdir().unwrap();
         let settings = PolicyConfig::default();
         let policies = Policies::new(&settings, &RpcConfig::default()).unwrap();
         let mut files = SlotFiles::of(&settings, dir.path()).remove(0);
-        let told = |policies: &Policies| policies.slot_status(SlotName::Target).last_load_error;
+        let last_error = |policies: &Policies| policies.slot_status(SlotName::Target).last_load_error;
         let (start, writers, quiet) = (Instant::now(), Writers::default(), Duration::ZERO);
-        // In its place is what no file can be: what it takes to be one is not to be seen in its stamp.
+        // A folder is in the place of the file.
         fs::create_dir(files.module()).unwrap();
-        assert_eq!(files.look(&policies, &writers, quiet, start), Some(LOOK_INTERVAL));
-        assert_eq!(told(&policies).unwrap().kind, "unreadable");
+        assert_eq!(files.check(&policies, &writers, quiet, start), Some(CHECK_INTERVAL));
+        assert_eq!(last_error(&policies).unwrap().kind, "unreadable");
         policies.unload(SlotName::Target);
-        assert_eq!(files.look(&policies, &writers, quiet, start + LOOK_INTERVAL / 2), Some(LOOK_INTERVAL / 2));
+        assert_eq!(files.check(&policies, &writers, quiet, start + CHECK_INTERVAL / 2), Some(CHECK_INTERVAL / 2));
         let tried = |files: &SlotFiles| files.unread.as_ref().map(|(_, _, tried)| *tried);
         assert_eq!(tried(&files), Some(start));
-        assert_eq!(files.look(&policies, &writers, quiet, start + LOOK_INTERVAL), Some(LOOK_INTERVAL));
+        assert_eq!(files.check(&policies, &writers, quiet, start + CHECK_INTERVAL), Some(CHECK_INTERVAL));
         assert_eq!(
-            (tried(&files), told(&policies).is_none()),
-            (Some(start + LOOK_INTERVAL), true),
-            "tried again, and not told"
+            (tried(&files), last_error(&policies).is_none()),
+            (Some(start + CHECK_INTERVAL), true),
+            "tried again, and not reported again"
         );
         fs::remove_dir(files.module()).unwrap();
         fs::write(files.module(), b"no module").unwrap();
-        assert_eq!(files.look(&policies, &writers, quiet, start + 2 * LOOK_INTERVAL), None);
-        assert_eq!((tried(&files), told(&policies).unwrap().kind), (None, "malformed"), "it is read at last");
+        assert_eq!(files.check(&policies, &writers, quiet, start + 2 * CHECK_INTERVAL), None);
+        assert_eq!((tried(&files), last_error(&policies).unwrap().kind), (None, "malformed"), "it is read at last");
     }
 }

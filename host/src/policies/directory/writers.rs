@@ -1,4 +1,4 @@
-//! Which files somebody is writing right now.
+//! Tracks which files of the policy directory are being written.
 
 use std::{
     collections::HashMap,
@@ -12,16 +12,16 @@ use notify::{
     event::{AccessKind, AccessMode, ModifyKind},
 };
 
-/// A writer that is not heard of for so long is taken for gone; what it left is judged as it is.
+/// A writer that has been silent for this long is considered gone. The file is then loaded as it is.
 const WRITER_SILENT_MAX: Duration = Duration::from_secs(5);
 
-/// Names of files that were written to and not closed since. A copy that stalls for longer than the quiet time would
-/// otherwise be taken for finished.
+/// Names of files that were written to and have not been closed since. Without it, a copy that stalls for longer than the quiet
+/// time would be taken for finished.
 #[derive(Default)]
 pub(super) struct Writers(HashMap<OsString, Instant>);
 
 impl Writers {
-    /// Takes in what the watcher saw. Bounded by the files of the watched directories.
+    /// Notes an event of the watcher. Holds at most one entry for each file of the watched directories.
     pub(super) fn note(&mut self, event: &Event, now: Instant) {
         for name in event.paths.iter().filter_map(|path| path.file_name()) {
             match event.kind {
@@ -39,8 +39,8 @@ impl Writers {
         self.0.retain(|_, heard| now.duration_since(*heard) < WRITER_SILENT_MAX);
     }
 
-    /// Whether somebody is still writing to the file of that name.
-    pub(super) fn at(&self, path: &Path, now: Instant) -> bool {
+    /// Whether a process is still writing to the file at this path.
+    pub(super) fn is_writing(&self, path: &Path, now: Instant) -> bool {
         let heard = path.file_name().and_then(|name| self.0.get(name));
         heard.is_some_and(|heard| now.duration_since(*heard) < WRITER_SILENT_MAX)
     }
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_being_written_until_it_is_closed_or_its_writer_is_silent() {
+    fn a_file_is_written_until_it_is_closed_or_its_writer_is_silent() {
         let written = event(EventKind::Modify(ModifyKind::Data(DataChange::Any)));
         let path = Path::new("/policies/target.wasm");
         let now = Instant::now();
@@ -67,11 +67,11 @@ mod tests {
         ] {
             let mut writers = Writers::default();
             writers.note(&written, now);
-            assert!(writers.at(path, now));
-            assert!(!writers.at(Path::new("/policies/grace.wasm"), now));
-            assert!(!writers.at(path, now + WRITER_SILENT_MAX));
+            assert!(writers.is_writing(path, now));
+            assert!(!writers.is_writing(Path::new("/policies/grace.wasm"), now));
+            assert!(!writers.is_writing(path, now + WRITER_SILENT_MAX));
             writers.note(&event(end), now);
-            assert!(!writers.at(path, now));
+            assert!(!writers.is_writing(path, now));
         }
     }
 }

@@ -1,42 +1,43 @@
-//! What became of units so far: from the records of devices, and from the sums of users.
+//! Computes the results of units from the records of devices and from the sums of users.
 
-use pointwork_core::experiment::{Experiment, Slot, Trial};
+use pointwork_core::experiments::{Experiment, Slot, Trial};
+
+use pointwork_statistics::{MeasuredOutcome, Unit, outcome};
 
 use super::{
-    ExperimentError, Experiments,
-    store::{Row, UserSums},
+    error::ExperimentError,
+    state::Experiments,
+    store::{UnitRow, UserSums},
 };
 use crate::{driver::clock::unix_ms, policies::assignments::ERROR_KINDS};
-use pointwork_statistics::{Outcome, Unit, outcome};
 
-/// What is decided at one moment may be written so much later, and clocks differ: only then is what became of a unit final. In
-/// milliseconds.
+/// Decisions can be written this much later, and clocks differ, so results are final only then. In milliseconds.
 pub(super) const LATE_MS: u64 = 5_000;
 
-/// What is measured in a slot.
-pub(super) fn outcomes(slot: Slot) -> Vec<Outcome> {
+/// The outcomes that are measured in a slot.
+pub(super) fn outcomes(slot: Slot) -> Vec<MeasuredOutcome> {
     match slot {
         Slot::Settle => outcome::SETTLE.to_vec(),
         Slot::Target | Slot::Grace | Slot::Presence => outcome::rpc(&ERROR_KINDS),
     }
 }
 
-/// What became of a unit so far.
+/// The results of a unit so far.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Found {
-    /// `None` of one that was not exposed, or of which nothing is known any more.
-    pub(super) row: Option<Row>,
-    /// What a treatment did beyond that: after its horizon, or in another arm. For guardrails alone.
-    pub(super) guard: Option<Row>,
+pub(super) struct UnitResult {
+    /// `None` if the unit was not exposed, or its record is gone.
+    pub(super) row: Option<UnitRow>,
+    /// What a treatment did outside the observation: after the horizon, or in another arm. Used by guardrails only.
+    pub(super) guard: Option<UnitRow>,
 }
 
-impl Row {
-    /// Whether nothing of it changes any more.
+impl UnitRow {
+    /// Whether the results no longer change.
     pub(super) fn is_final(&self, experiment: &Experiment, now_ms: u64) -> bool {
         self.exposed_ms + u64::from(experiment.horizon_ms) + LATE_MS <= now_ms
     }
 
-    /// The same of a unit of which nothing is known any more: it was exposed, and is in no outcome.
+    /// The row of a unit whose record is gone: the unit counts as exposed, but in no outcome.
     pub(super) fn emptied(&self) -> Self {
         Self { values: vec![None; self.values.len()], ..self.clone() }
     }
@@ -54,31 +55,35 @@ impl Row {
 }
 
 impl Experiments {
-    /// What became of units so far, in the order given.
-    pub(super) async fn rows(&self, experiment: &Experiment, units: &[String]) -> Result<Vec<Found>, ExperimentError> {
+    /// Reads the results of units, in the order given.
+    pub(super) async fn results(
+        &self,
+        experiment: &Experiment,
+        units: &[String],
+    ) -> Result<Vec<UnitResult>, ExperimentError> {
         let id = experiment.id();
         if experiment.slot == Slot::Settle {
             let now_ms = unix_ms();
             let records = self.devices.read_each(units).await?;
             let trials = records.into_iter().map(|record| record.and_then(|record| record.trial));
-            let found = |trial: Option<Box<Trial>>| {
+            let result = |trial: Option<Box<Trial>>| {
                 let row = |trial: &Trial| of_trial(experiment, &id, trial, now_ms);
                 let guard = trial.as_deref().and_then(|trial| trial.guard.as_deref());
-                Found { row: trial.as_deref().and_then(row), guard: guard.and_then(row) }
+                UnitResult { row: trial.as_deref().and_then(row), guard: guard.and_then(row) }
             };
-            Ok(trials.map(found).collect())
+            Ok(trials.map(result).collect())
         } else {
             let users = self.store.users(&id, units).await?;
-            let found = |sums: Option<UserSums>| Found {
+            let result = |sums: Option<UserSums>| UnitResult {
                 row: sums.as_ref().map(of_user),
                 guard: sums.as_ref().and_then(guard_of_user),
             };
-            Ok(users.into_iter().map(found).collect())
+            Ok(users.into_iter().map(result).collect())
         }
     }
 }
 
-fn of_trial(experiment: &Experiment, id: &str, trial: &Trial, now_ms: u64) -> Option<Row> {
+fn of_trial(experiment: &Experiment, id: &str, trial: &Trial, now_ms: u64) -> Option<UnitRow> {
     if *trial.experiment != *id {
         return None;
     }
@@ -91,7 +96,7 @@ fn of_trial(experiment: &Experiment, id: &str, trial: &Trial, now_ms: u64) -> Op
         is.offline_ms as f64,
         f64::from(is.failures),
     ];
-    Some(Row {
+    Some(UnitRow {
         arm: experiment.arm(&trial.arm)?,
         weights: trial.weights.to_vec(),
         exposed_ms: trial.exposed_ms,
@@ -103,7 +108,7 @@ fn of_trial(experiment: &Experiment, id: &str, trial: &Trial, now_ms: u64) -> Op
     })
 }
 
-fn of_user(sums: &UserSums) -> Row {
+fn of_user(sums: &UserSums) -> UnitRow {
     let count = |name: &str| sums.counts.get(name).copied().unwrap_or_default();
     let per = |sum: f64, of: u64| (of > 0).then(|| sum / of as f64);
     let (calls, answered) = (count("calls"), count("success"));
@@ -116,29 +121,25 @@ fn of_user(sums: &UserSums) -> Row {
         Some(count("failures") as f64),
     ];
     values.extend(ERROR_KINDS.iter().map(|kind| per(count(kind) as f64, calls)));
-    Row {
+    UnitRow {
         arm: sums.arm,
         weights: sums.weights.clone(),
         exposed_ms: sums.exposed_ms,
         values,
         decisions: count("decisions"),
         failures: count("failures"),
-        stranded_ms: 0,
-        offline_ms: 0,
+        ..UnitRow::default()
     }
 }
 
-fn guard_of_user(sums: &UserSums) -> Option<Row> {
+fn guard_of_user(sums: &UserSums) -> Option<UnitRow> {
     let guard = sums.guard.as_ref()?;
-    Some(Row {
+    Some(UnitRow {
         arm: guard.arm,
-        weights: Vec::new(),
         exposed_ms: guard.since_ms,
-        values: Vec::new(),
         decisions: guard.decisions,
         failures: guard.failures,
-        stranded_ms: 0,
-        offline_ms: 0,
+        ..UnitRow::default()
     })
 }
 
@@ -148,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_users_sums_become_shares_and_means() {
+    fn sums_of_a_user_become_shares_and_means() {
         let counts =
             [("calls", 4), ("success", 3), ("timeout", 1), ("waited_us", 8_000), ("took_us", 9_000), ("decisions", 5)];
         let counts = counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_treatment_did_for_a_user_beyond_its_observation_is_a_row_of_its_own() {
+    fn decisions_outside_the_observation_of_a_user_are_a_separate_row() {
         let guard = crate::policies::experiments::store::UserGuard { arm: 2, since_ms: 9, decisions: 5, failures: 3 };
         let row = guard_of_user(&UserSums { guard: Some(guard), ..UserSums::default() }).unwrap();
         assert_eq!((row.arm, row.exposed_ms, row.decisions, row.failures), (2, 9, 5, 3));
@@ -171,10 +172,10 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_of_another_experiment_is_none_of_this_ones() {
-        let arm = |name: &str| pointwork_core::experiment::Arm {
+    fn a_trial_of_another_experiment_has_no_row() {
+        let arm = |name: &str| pointwork_core::experiments::Arm {
             name: name.to_owned(),
-            module: pointwork_core::experiment::Module::Native,
+            module: pointwork_core::experiments::ArmModule::Native,
         };
         let experiment = Experiment {
             name: "e".to_owned(),
@@ -182,7 +183,7 @@ mod tests {
             salt: "s".to_owned(),
             arms: vec![arm("control"), arm("treatment")],
             weights: vec![5_000, 5_000],
-            status: super::super::Status::Running,
+            status: pointwork_core::experiments::ExperimentStatus::Running,
             shadow_only: false,
             horizon_ms: 60_000,
             window_ms: 2_500,
@@ -193,7 +194,7 @@ mod tests {
             version: 1,
         };
         let exposure = experiment.exposure(1, true).unwrap();
-        let record = pointwork_core::device::Record::default().exposed(&exposure, 1_000).refused(1_000);
+        let record = pointwork_core::devices::DeviceRecord::default().exposed(&exposure, 1_000).refused(1_000);
         let trial = record.trial.unwrap();
         let row = of_trial(&experiment, "e:s", &trial, 2_000).unwrap();
         assert_eq!((row.arm, row.decisions, row.failures, row.offline_ms), (1, 1, 1, 1_000));

@@ -1,12 +1,12 @@
-//! Experiments as operators read them.
+//! Shows experiments to operators, as JSON.
 
-use pointwork_core::experiment::{Experiment, Status};
+use pointwork_core::experiments::{Experiment, ExperimentStatus};
 use serde_json::{Value, json};
 
-use super::{Experiments, engine_name};
+use super::{error::ExperimentError, load_arms::engine_name, state::Experiments, store::UNITS_MAX};
 
 impl Experiments {
-    /// An experiment, and how this replica carries it out.
+    /// Shows an experiment, and how this replica carries it out.
     #[must_use]
     pub fn show(&self, experiment: &Experiment) -> Value {
         let state = self.state.lock();
@@ -19,18 +19,19 @@ impl Experiments {
             })
             .collect();
         let note = match &experiment.status {
-            Status::Promoted { .. } if self.rollouts().is_some() => {
+            ExperimentStatus::Promoted { .. } if self.rollouts().is_some() => {
                 Some("it was pushed: `pointwork policy status` says where it serves")
             }
-            Status::Promoted { .. } => Some(
+            ExperimentStatus::Promoted { .. } => Some(
                 "it serves on replicas that start later too, until a file of the slot in the policy directory is written: put its file \
                  there to keep it",
             ),
             _ => None,
         };
-        let (reason, guardrail) = match &experiment.status {
-            Status::Aborted { reason, guardrail } => (Some(reason), guardrail.as_ref()),
-            _ => (None, None),
+        let (reason, guardrail, promoted) = match &experiment.status {
+            ExperimentStatus::Aborted { reason, guardrail } => (Some(reason), guardrail.as_ref(), None),
+            ExperimentStatus::Promoted { arm } => (None, None, Some(arm)),
+            _ => (None, None, None),
         };
         let arms = experiment.arms.iter().zip(&experiment.weights);
         json!({
@@ -41,10 +42,7 @@ impl Experiments {
             "status": experiment.status.as_str(),
             "reason": reason,
             "guardrail": guardrail,
-            "promoted": match &experiment.status {
-                Status::Promoted { arm } => Some(arm),
-                _ => None,
-            },
+            "promoted": promoted,
             "shadow_only": experiment.shadow_only,
             "horizon_ms": experiment.horizon_ms,
             "window_ms": experiment.window_ms,
@@ -61,11 +59,11 @@ impl Experiments {
         })
     }
 
-    /// All experiments, newest first, and what this replica has to say of them.
+    /// Shows all experiments, newest first, and the problems of this replica with them.
     ///
     /// # Errors
-    /// When the store is away.
-    pub async fn list(&self) -> Result<Value, super::ExperimentError> {
+    /// When the store fails.
+    pub async fn list(&self) -> Result<Value, ExperimentError> {
         let known = self.store.read().await?;
         let experiments: Vec<Value> = known.list.iter().rev().map(|experiment| self.show(experiment)).collect();
         let (dropped, shadows_dropped) = self.outbox.dropped();
@@ -74,7 +72,7 @@ impl Experiments {
         Ok(json!({
             "version": known.version,
             "experiments": experiments,
-            "units_max": super::store::UNITS_MAX,
+            "units_max": UNITS_MAX,
             "units_lost": units_lost,
             "shadows_lost": shadows_dropped,
             "error": error,

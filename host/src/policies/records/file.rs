@@ -1,7 +1,7 @@
-//! Writes records to files that are passed on: `records.jsonl` is written, `records.jsonl.1` came before it, and so on.
+//! Writes records to rotated files: `records.jsonl` is written, `records.jsonl.1` is the file before it, and so on.
 //!
-//! A file holds whole lines only. What was cut off by the end of a process is taken away when the next one begins, and so is what
-//! a full disk cut off.
+//! A file holds whole lines only. A line that was cut off by the end of a process is removed when the next process starts. A line
+//! that was cut off by a full disk is removed at once.
 
 use std::{
     ffi::OsString,
@@ -14,21 +14,21 @@ use std::{
 use pointwork_policy::record::LINE_MAX_BYTES;
 use tokio::sync::mpsc;
 
-use super::sink::{BATCH_MAX, Message, Sink, count_dropped, count_written, split};
+use super::sink::{BATCH_MAX, Sink, SinkMessage, count_dropped, count_written, split};
 
 const NAME: &str = "file";
 
-/// Opens the file and starts its writer, which has a thread: a disk may block.
+/// Opens the file and starts its writer on a thread of its own, because a disk may block.
 pub(super) fn start(path: &Path, bytes_max: u64, files: usize) -> io::Result<Sink> {
-    let files = Files::open(path, bytes_max, files)?;
+    let files = RecordFiles::open(path, bytes_max, files)?;
     let (sink, messages) = Sink::new(NAME);
     thread::Builder::new().name("records-file".to_owned()).spawn(move || write_all(files, messages))?;
     Ok(sink)
 }
 
-fn write_all(mut files: Files, mut messages: mpsc::Receiver<Message>) {
+fn write_all(mut files: RecordFiles, mut messages: mpsc::Receiver<SinkMessage>) {
     let mut batch = Vec::with_capacity(BATCH_MAX);
-    let mut is_told = false;
+    let mut was_logged = false;
     while messages.blocking_recv_many(&mut batch, BATCH_MAX) > 0 {
         let (records, is_end) = split(&mut batch);
         let lines: Vec<String> = records.iter().map(|record| record.to_line() + "\n").collect();
@@ -36,28 +36,28 @@ fn write_all(mut files: Files, mut messages: mpsc::Receiver<Message>) {
         count_written(NAME, written);
         count_dropped(NAME, lines.len() - written);
         match error {
-            Some(error) if !is_told => tracing::warn!(%error, "decision records are not written to their file"),
+            Some(error) if !was_logged => tracing::warn!(%error, "decision records are not written to their file"),
             _ => {}
         }
-        is_told = written < lines.len();
+        was_logged = written < lines.len();
         if is_end {
             return;
         }
     }
 }
 
-/// The files of one path.
-pub(super) struct Files {
+/// The rotated files of one path.
+pub(super) struct RecordFiles {
     path: PathBuf,
     file: File,
-    /// Of whole lines, in the file that is written.
+    /// The size of the whole lines in the file that is written.
     bytes: u64,
     bytes_max: u64,
     files: usize,
 }
 
-impl Files {
-    /// Goes on with the file that is there.
+impl RecordFiles {
+    /// Opens the file, and continues it if it exists.
     ///
     /// # Errors
     /// Also when another process writes it.
@@ -69,14 +69,14 @@ impl Files {
         Ok(Self { path: path.to_owned(), file, bytes, bytes_max, files })
     }
 
-    /// Appends lines, each with its break; gives how many were written, and why not the others.
+    /// Appends lines, each with its line break. Returns how many were written, and the error that stopped it.
     pub(super) fn append(&mut self, lines: &[String]) -> (usize, Option<io::Error>) {
         let mut written = 0;
         while written < lines.len() {
-            // One that fits no file has one of its own.
+            // A line that is larger than a file gets a file of its own.
             if self.bytes > 0
                 && self.bytes + lines[written].len() as u64 > self.bytes_max
-                && let Err(error) = self.pass_on()
+                && let Err(error) = self.rotate()
             {
                 return (written, Some(error));
             }
@@ -99,9 +99,9 @@ impl Files {
         (written, None)
     }
 
-    /// Each file takes the next name, the last one goes, and a new one is begun. The new one is there before any takes another name, and
-    /// a file that has no name any more takes none: tried again after an error this loses nothing.
-    fn pass_on(&mut self) -> io::Result<()> {
+    /// Renames each file to the next number, removes the last one, and begins a new file. The new file is opened before any file is
+    /// renamed, so that nothing is lost when this fails and is tried again.
+    fn rotate(&mut self) -> io::Result<()> {
         let last = self.files - 1;
         if last == 0 {
             self.file.set_len(0)?;
@@ -121,8 +121,8 @@ impl Files {
         Ok(())
     }
 
-    /// Has nothing bear the name of the first that was passed on: each takes the next name up to the first that is free, which the
-    /// last one's is if none is.
+    /// Frees the name with number 1: renames each file to the next number, up to the first free one. If none is free, the last file is
+    /// overwritten.
     fn make_room(&self, last: usize) -> io::Result<()> {
         let free = (1..last).find(|number| !named(&self.path, *number).exists()).unwrap_or(last);
         for number in (1..free).rev() {
@@ -149,14 +149,14 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// How many bytes of a file are whole lines. More than a line can have without a break is somebody else's, and left alone.
+/// The size of the whole lines of a file. A file with a longer line than a record can have is not ours, and is not changed.
 fn whole_lines(file: &mut File) -> io::Result<u64> {
     let bytes = file.metadata()?.len();
     let from = bytes.saturating_sub(LINE_MAX_BYTES as u64);
     file.seek(SeekFrom::Start(from))?;
-    let mut tail = Vec::new();
-    file.take(LINE_MAX_BYTES as u64).read_to_end(&mut tail)?;
-    match tail.iter().rposition(|byte| *byte == b'\n') {
+    let mut last_bytes = Vec::new();
+    file.take(LINE_MAX_BYTES as u64).read_to_end(&mut last_bytes)?;
+    match last_bytes.iter().rposition(|byte| *byte == b'\n') {
         Some(last) => Ok(from + last as u64 + 1),
         None if from == 0 => Ok(0),
         None => Err(io::Error::new(io::ErrorKind::InvalidData, "holds something else than decision records")),

@@ -1,8 +1,8 @@
-//! Decision records: what each decision was asked and answered, kept in memory, and written to files and to a Redis stream
-//! where the settings say so.
+//! Decision records: keeps the question and the answer of each decision in memory, and writes them to files and to a Redis stream
+//! if the settings say so.
 //!
-//! A decision pays for a short lock and for handing its question over. Records become text only when they are read or
-//! written; a writer that does not keep up loses records, which are counted, and never holds up a decision.
+//! A decision only takes a short lock and hands its question over. Records become text when they are read or written. A writer that
+//! is too slow loses records, which are counted, and never delays a decision.
 
 mod file;
 mod ring;
@@ -10,7 +10,7 @@ mod sink;
 mod stream;
 
 use parking_lot::Mutex;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use pointwork_policy::{
@@ -25,7 +25,7 @@ use crate::config::{RecordsConfig, Share};
 /// The recorder of a replica.
 pub struct Records {
     replica: Arc<str>,
-    /// Stands for the replica in a record's sample point.
+    /// The replica's part of the sample point of a record.
     replica_hash: u64,
     rings: [Mutex<Ring>; 4],
     has_rings: bool,
@@ -34,11 +34,11 @@ pub struct Records {
 }
 
 impl Records {
-    /// Starts the writers; within a Tokio runtime. `replica` is the id of this process, `redis` that of the cluster with the
-    /// prefix of its names.
+    /// Starts the writers; call it within a Tokio runtime. `replica` is the id of this process. `redis` is the Redis of the cluster and
+    /// the prefix of its keys.
     ///
     /// # Errors
-    /// When the file cannot be written, or a stream is wanted without Redis.
+    /// When the file cannot be written, or when a stream is configured without Redis.
     pub fn start(
         settings: &RecordsConfig,
         replica: &str,
@@ -65,7 +65,7 @@ impl Records {
         }))
     }
 
-    /// Keeps a decision; `arm`: of the experiment that it was made for.
+    /// Records a decision. `arm`: the arm of the experiment that made it.
     pub fn note<S: Recorded>(&self, question: S::Question, decision: &Decision<S::Verdict>, arm: Option<Arc<str>>) {
         let is_written = !self.sinks.is_empty() && self.sample.holds(self.sample_point(decision.id));
         if !self.has_rings && !is_written {
@@ -90,13 +90,13 @@ impl Records {
             self.sinks.iter().for_each(|sink| sink.offer(&record));
         }
         if self.has_rings {
-            // What gives way is freed after the lock.
-            let given_way = self.rings[S::NAME as usize].lock().push(record);
-            drop(given_way);
+            // Removed records are freed after the lock is released.
+            let removed = self.rings[S::NAME as usize].lock().push(record);
+            drop(removed);
         }
     }
 
-    /// The last decisions of a slot, or of all, in the order in which they were made; at most `limit`.
+    /// The last decisions of a slot or of all slots, at most `limit`, in the order in which they were made.
     pub fn latest(&self, slot: Option<SlotName>, limit: usize) -> Vec<Arc<DecisionRecord>> {
         let rings = SlotName::ALL.into_iter().filter(|name| slot.is_none_or(|slot| slot == *name));
         let mut records: Vec<_> = rings.flat_map(|name| self.rings[name as usize].lock().latest(limit)).collect();
@@ -105,41 +105,19 @@ impl Records {
         records.split_off(surplus)
     }
 
-    /// Waits until what was handed over is written, or for a moment at most.
+    /// Waits until all records are written, for two seconds at most.
     pub async fn close(&self) {
         for sink in &self.sinks {
             sink.close().await;
         }
     }
 
-    /// Evenly spread, and the same for a decision wherever it is looked at: SplitMix64 of its id.
+    /// An evenly distributed number that is always the same for a decision: SplitMix64 of its id.
     fn sample_point(&self, decision: u64) -> u64 {
         let mixed = (self.replica_hash ^ decision).wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
-    }
-}
-
-/// Where decisions are recorded, once that is known: the engine is there before the cluster.
-#[derive(Default)]
-pub(crate) struct Recorder(OnceLock<Arc<Records>>);
-
-impl Recorder {
-    /// From here on; the first one stays.
-    pub(crate) fn set(&self, records: Arc<Records>) {
-        let _ = self.0.set(records);
-    }
-
-    pub(crate) fn note<S: Recorded>(
-        &self,
-        question: S::Question,
-        decision: &Decision<S::Verdict>,
-        arm: Option<Arc<str>>,
-    ) {
-        if let Some(records) = self.0.get() {
-            records.note::<S>(question, decision, arm);
-        }
     }
 }
 

@@ -1,13 +1,13 @@
-//! The last decisions of one slot.
+//! Keeps the last decisions of one slot in memory.
 
 use std::{collections::VecDeque, sync::Arc};
 
 use pointwork_policy::record::DecisionRecord;
 
-/// Memory of one slot's records, in bytes: the longest ones, by the default number, fit six times.
+/// The most memory of one slot's records, in bytes. Six times the default number of the longest records fit.
 const BYTES_MAX: usize = 32 << 20;
 
-/// Bounded by count and by memory.
+/// A queue of records that is bounded by count and by memory.
 pub(super) struct Ring {
     records: VecDeque<(Arc<DecisionRecord>, usize)>,
     records_max: usize,
@@ -19,7 +19,7 @@ impl Ring {
         Self { records: VecDeque::new(), records_max, bytes: 0 }
     }
 
-    /// Takes one in; gives those that have to go for it.
+    /// Adds a record. Returns the records that were removed for it.
     pub(super) fn push(&mut self, record: Arc<DecisionRecord>) -> impl Sized + use<> {
         let bytes = record.memory_bytes();
         self.bytes += bytes;
@@ -32,7 +32,7 @@ impl Ring {
         (first, others)
     }
 
-    /// The last ones, oldest first.
+    /// The last records, oldest first.
     pub(super) fn latest(&self, limit: usize) -> Vec<Arc<DecisionRecord>> {
         let surplus = self.records.len().saturating_sub(limit);
         self.records.iter().skip(surplus).map(|(record, _)| record.clone()).collect()
@@ -55,7 +55,7 @@ mod tests {
     use crate::policies::records::tests::grace_record;
 
     #[test]
-    fn the_oldest_go_first_and_the_bytes_are_counted() {
+    fn removes_the_oldest_records_first_and_counts_bytes() {
         let mut ring = Ring::new(3);
         for decision in 1..=5 {
             drop(ring.push(Arc::new(grace_record(decision, "m"))));
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_bounds_it_too() {
+    fn is_bounded_by_memory() {
         let mut ring = Ring::new(1_000_000);
         let method = "m".repeat(1 << 20);
         for decision in 1..=40 {

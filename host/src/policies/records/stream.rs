@@ -1,14 +1,14 @@
-//! Writes records to a stream of Redis of their own: entries with the field `record`, whose value is the record's line.
+//! Writes records to a Redis stream. Each entry has the field `record`, whose value is the record's line.
 //!
-//! A batch is one script and sent once. One at a time, so that what else goes over the connection is not held up; what comes while
-//! Redis is away is dropped and counted.
+//! A batch is one script, which is not retried. Only one batch is under way at a time, so that the connection stays free for other
+//! messages. Records are dropped and counted while Redis is away.
 
 use std::sync::Arc;
 
 use socketioxide_redis_streams::transport::redis::Redis;
 use tokio::sync::mpsc;
 
-use super::sink::{BATCH_MAX, Message, Sink, count_dropped, count_written, split};
+use super::sink::{BATCH_MAX, Sink, SinkMessage, count_dropped, count_written, split};
 
 const NAME: &str = "stream";
 const APPEND: &str = include_str!("lua/append.lua");
@@ -20,9 +20,9 @@ pub(super) fn start(redis: Arc<Redis>, prefix: &str, entries_max: u32) -> Sink {
     sink
 }
 
-async fn write_all(redis: Arc<Redis>, stream: String, entries_max: u32, mut messages: mpsc::Receiver<Message>) {
+async fn write_all(redis: Arc<Redis>, stream: String, entries_max: u32, mut messages: mpsc::Receiver<SinkMessage>) {
     let mut batch = Vec::with_capacity(BATCH_MAX);
-    let mut is_told = false;
+    let mut was_logged = false;
     while messages.recv_many(&mut batch, BATCH_MAX).await > 0 {
         let (records, is_end) = split(&mut batch);
         if !records.is_empty() {
@@ -33,12 +33,12 @@ async fn write_all(redis: Arc<Redis>, stream: String, entries_max: u32, mut mess
                 Ok(_) => count_written(NAME, records.len()),
                 Err(error) => {
                     count_dropped(NAME, records.len());
-                    if !is_told {
+                    if !was_logged {
                         tracing::warn!(%error, "decision records are not written to their stream");
                     }
                 }
             }
-            is_told = appended.is_err();
+            was_logged = appended.is_err();
         }
         if is_end {
             return;

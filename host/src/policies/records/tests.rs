@@ -51,7 +51,7 @@ fn started(settings: &RecordsConfig) -> Arc<Records> {
 }
 
 #[test]
-fn what_was_decided_is_what_is_kept() {
+fn keeps_what_was_decided() {
     let records = started(&RecordsConfig::default());
     let question = grace_question("m");
     records.note::<Grace>(question.clone(), &decision(7, 250), Some("treatment".into()));
@@ -71,7 +71,7 @@ fn what_was_decided_is_what_is_kept() {
 }
 
 #[test]
-fn each_slot_has_its_ring_and_all_are_read_in_order() {
+fn each_slot_has_a_ring_and_all_rings_are_read_in_order() {
     let records = started(&RecordsConfig { ring: crate::config::Bounded::literal::<2>(), ..RecordsConfig::default() });
     let rng = &mut Rng::with_seed(1);
     records.note::<Target>(Target::question(rng), &decision(1, pointwork_policy::target::Choice::Reject), None);
@@ -87,7 +87,7 @@ fn each_slot_has_its_ring_and_all_are_read_in_order() {
 }
 
 #[test]
-fn generated_questions_of_every_slot_come_back_from_their_lines() {
+fn reads_generated_records_of_every_slot_back_from_their_lines() {
     fn assert_same<S: Recorded + Generated>(verdict: impl Fn(&mut Rng, &S::Question) -> S::Verdict) {
         let records = started(&RecordsConfig::default());
         for seed in 0..2_000 {
@@ -120,7 +120,7 @@ fn generated_questions_of_every_slot_come_back_from_their_lines() {
 }
 
 #[tokio::test]
-async fn a_share_of_the_decisions_is_written_the_same_ones_each_time() {
+async fn writes_the_same_share_of_the_decisions_each_time() {
     let folder = tempfile::tempdir().unwrap();
     let written = async |name: &str, share: f64| {
         let path = folder.path().join(name);
@@ -143,7 +143,7 @@ async fn a_share_of_the_decisions_is_written_the_same_ones_each_time() {
 }
 
 #[tokio::test]
-async fn a_writer_that_does_not_keep_up_loses_records_and_holds_up_nobody() {
+async fn a_slow_writer_loses_records_and_delays_no_decision() {
     let (sink, mut messages) = Sink::new("file");
     let record = Arc::new(grace_record(1, "m"));
     // Nobody reads: each offer comes back at once all the same.
@@ -155,7 +155,7 @@ async fn a_writer_that_does_not_keep_up_loses_records_and_holds_up_nobody() {
 }
 
 #[tokio::test]
-async fn a_stream_needs_redis_and_a_file_its_folder() {
+async fn a_stream_needs_redis_and_a_file_needs_its_folder() {
     let refused = |settings: RecordsConfig| Records::start(&settings, "r", None).err().unwrap().to_string();
     let stream = RecordsConfig { stream: true, ..RecordsConfig::default() };
     assert!(refused(stream).contains("redis.url"));

@@ -1,5 +1,5 @@
-//! Documents and reports as JSON. Replicas of different versions read each other's: a name is never used for anything else, and a
-//! member that is not known is not read.
+//! Writes documents and reports as JSON and reads them. Replicas of different versions read each other's JSON, so a name never
+//! changes its meaning, and unknown members are ignored.
 //!
 //! ```json
 //! {"version":7,"current":"<digest>","since_ms":1800000000000,"history":["<digest>",null],
@@ -10,44 +10,125 @@
 //! `null` where a digest may stand is the native rule. A report is
 //! `{"digest":…,"generation":3,"push":<pushed_ms>,"prepared":"<digest>","error":{"digest":…,"kind":…,"message":…}}`.
 
-use pointwork_core::rollout::{Document, Failed, Pending, Quarantined, Report, ReportError};
+use std::sync::Arc;
+
+use pointwork_core::rollout::{Document, FailedPush, PendingPush, QuarantinedDigest, ReplicaReport, ReportError};
 use serde::{Deserialize, Serialize};
 
-/// A message of an error, at most; it goes to every replica once a second.
+/// The longest message of an error. Every replica reads it once a second.
 const MESSAGE_BYTES_MAX: usize = 1_024;
 
 pub(super) fn write_document(document: &Document) -> String {
-    // Only a map whose keys are no texts cannot be written, and there is none in it.
-    serde_json::to_string(&DocumentJson::from(document)).unwrap_or_default()
+    // JSON cannot express maps whose keys are not texts, and a document has none.
+    serde_json::to_string(&DocumentJson::write(document)).unwrap_or_default()
 }
 
-/// Reads a document; the empty text is that there is none.
+/// Reads a document; an empty text means that there is none.
 pub(super) fn read_document(text: &[u8]) -> Result<Document, serde_json::Error> {
     if text.is_empty() {
         return Ok(Document::default());
     }
-    serde_json::from_slice::<DocumentJson>(text).map(Into::into)
+    serde_json::from_slice::<DocumentJson>(text).map(Json::read)
 }
 
-pub(super) fn write_report(report: &Report) -> String {
-    serde_json::to_string(&ReportJson::from(report)).unwrap_or_default()
+pub(super) fn write_report(report: &ReplicaReport) -> String {
+    serde_json::to_string(&ReportJson::write(report)).unwrap_or_default()
 }
 
-/// Reads a report, and when it was written by the store's clock.
-pub(super) fn read_report(text: &str) -> Option<(u64, Report)> {
+/// Reads a report, and the time by the store's clock when it was written.
+pub(super) fn read_report(text: &str) -> Option<(u64, ReplicaReport)> {
     let (at_ms, json) = text.split_once('\n')?;
-    Some((at_ms.parse().ok()?, serde_json::from_str::<ReportJson>(json).ok()?.into()))
+    Some((at_ms.parse().ok()?, serde_json::from_str::<ReportJson>(json).ok()?.read()))
 }
 
-/// The beginning of a text, at most so many bytes.
+/// The beginning of a text, at most [`MESSAGE_BYTES_MAX`] bytes.
 pub(super) fn bounded(text: &str) -> String {
     let end = (0..=MESSAGE_BYTES_MAX.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     text[..end].to_owned()
 }
 
-/// Also what the admin API shows.
-#[derive(Serialize, Deserialize)]
-pub(super) struct DocumentJson {
+/// A type of the JSON that stands for `T`.
+pub(super) trait Json<T> {
+    fn write(value: &T) -> Self;
+    fn read(self) -> T;
+}
+
+impl Json<Arc<str>> for String {
+    fn write(value: &Arc<str>) -> Self {
+        value.to_string()
+    }
+
+    fn read(self) -> Arc<str> {
+        self.into()
+    }
+}
+
+impl Json<Self> for String {
+    fn write(value: &Self) -> Self {
+        bounded(value)
+    }
+
+    fn read(self) -> Self {
+        self
+    }
+}
+
+impl<T, J: Json<T>> Json<Option<T>> for Option<J> {
+    fn write(value: &Option<T>) -> Self {
+        value.as_ref().map(J::write)
+    }
+
+    fn read(self) -> Option<T> {
+        self.map(J::read)
+    }
+}
+
+impl<T, J: Json<T>> Json<Vec<T>> for Vec<J> {
+    fn write(value: &Vec<T>) -> Self {
+        value.iter().map(J::write).collect()
+    }
+
+    fn read(self) -> Vec<T> {
+        self.into_iter().map(J::read).collect()
+    }
+}
+
+macro_rules! json_copy {
+    ($($type:ty),*) => {$(
+        impl Json<$type> for $type {
+            fn write(value: &$type) -> Self {
+                *value
+            }
+
+            fn read(self) -> $type {
+                self
+            }
+        }
+    )*};
+}
+json_copy!(u64, bool);
+
+/// Declares the JSON of a struct, which has a member for each field.
+macro_rules! json_of {
+    ($of:ident as $json:ident { $($(#[$attribute:meta])* $field:ident: $type:ty,)* }) => {
+        #[derive(Serialize, Deserialize)]
+        pub(super) struct $json {
+            $($(#[$attribute])* $field: $type,)*
+        }
+
+        impl Json<$of> for $json {
+            fn write(value: &$of) -> Self {
+                Self { $($field: Json::write(&value.$field),)* }
+            }
+
+            fn read(self) -> $of {
+                $of { $($field: self.$field.read(),)* }
+            }
+        }
+    };
+}
+
+json_of!(Document as DocumentJson {
     version: u64,
     current: Option<String>,
     since_ms: u64,
@@ -59,147 +140,44 @@ pub(super) struct DocumentJson {
     failed: Option<FailedJson>,
     #[serde(default)]
     quarantined: Vec<QuarantinedJson>,
-}
+});
 
-#[derive(Serialize, Deserialize)]
-struct PendingJson {
+json_of!(PendingPush as PendingJson {
     digest: String,
     pushed_ms: u64,
     force: bool,
-}
+});
 
-#[derive(Serialize, Deserialize)]
-struct FailedJson {
+json_of!(FailedPush as FailedJson {
     digest: String,
     pushed_ms: u64,
     replica: Option<String>,
     kind: String,
     message: String,
     at_ms: u64,
-}
+});
 
-#[derive(Serialize, Deserialize)]
-struct QuarantinedJson {
+json_of!(QuarantinedDigest as QuarantinedJson {
     digest: String,
     why: String,
     replica: String,
     at_ms: u64,
-}
+});
 
-#[derive(Serialize, Deserialize)]
-struct ReportJson {
-    digest: Option<String>,
+json_of!(ReplicaReport as ReportJson {
+    #[serde(rename = "digest")]
+    serving: Option<String>,
     generation: u64,
     push: Option<u64>,
     prepared: Option<String>,
     error: Option<ErrorJson>,
-}
+});
 
-#[derive(Serialize, Deserialize)]
-struct ErrorJson {
+json_of!(ReportError as ErrorJson {
     digest: String,
     kind: String,
     message: String,
-}
-
-impl From<&Document> for DocumentJson {
-    fn from(document: &Document) -> Self {
-        let text = |digest: &std::sync::Arc<str>| digest.to_string();
-        Self {
-            version: document.version,
-            current: document.current.as_ref().map(text),
-            since_ms: document.since_ms,
-            history: document.history.iter().map(|former| former.as_ref().map(text)).collect(),
-            pending: document.pending.as_ref().map(|pending| PendingJson {
-                digest: text(&pending.digest),
-                pushed_ms: pending.pushed_ms,
-                force: pending.force,
-            }),
-            failed: document.failed.as_ref().map(|failed| FailedJson {
-                digest: text(&failed.digest),
-                pushed_ms: failed.pushed_ms,
-                replica: failed.replica.as_ref().map(text),
-                kind: failed.kind.clone(),
-                message: bounded(&failed.message),
-                at_ms: failed.at_ms,
-            }),
-            quarantined: document.quarantined.iter().map(QuarantinedJson::from).collect(),
-        }
-    }
-}
-
-impl From<&Quarantined> for QuarantinedJson {
-    fn from(quarantined: &Quarantined) -> Self {
-        Self {
-            digest: quarantined.digest.to_string(),
-            why: bounded(&quarantined.why),
-            replica: quarantined.replica.to_string(),
-            at_ms: quarantined.at_ms,
-        }
-    }
-}
-
-impl From<DocumentJson> for Document {
-    fn from(json: DocumentJson) -> Self {
-        let pending =
-            |json: PendingJson| Pending { digest: json.digest.into(), pushed_ms: json.pushed_ms, force: json.force };
-        let failed = |json: FailedJson| Failed {
-            digest: json.digest.into(),
-            pushed_ms: json.pushed_ms,
-            replica: json.replica.map(Into::into),
-            kind: json.kind,
-            message: json.message,
-            at_ms: json.at_ms,
-        };
-        let quarantined = |json: QuarantinedJson| Quarantined {
-            digest: json.digest.into(),
-            why: json.why,
-            replica: json.replica.into(),
-            at_ms: json.at_ms,
-        };
-        Self {
-            version: json.version,
-            current: json.current.map(Into::into),
-            since_ms: json.since_ms,
-            history: json.history.into_iter().map(|former| former.map(Into::into)).collect(),
-            pending: json.pending.map(pending),
-            failed: json.failed.map(failed),
-            quarantined: json.quarantined.into_iter().map(quarantined).collect(),
-        }
-    }
-}
-
-impl From<&Report> for ReportJson {
-    fn from(report: &Report) -> Self {
-        let text = |digest: &std::sync::Arc<str>| digest.to_string();
-        let error = |error: &ReportError| ErrorJson {
-            digest: text(&error.digest),
-            kind: error.kind.clone(),
-            message: bounded(&error.message),
-        };
-        Self {
-            digest: report.serving.as_ref().map(text),
-            generation: report.generation,
-            push: report.push,
-            prepared: report.prepared.as_ref().map(text),
-            error: report.error.as_ref().map(error),
-        }
-    }
-}
-
-impl From<ReportJson> for Report {
-    fn from(json: ReportJson) -> Self {
-        let error =
-            |json: ErrorJson| ReportError { digest: json.digest.into(), kind: json.kind, message: json.message };
-        Self {
-            serving: json.digest.map(Into::into),
-            generation: json.generation,
-            push: json.push,
-            prepared: json.prepared.map(Into::into),
-            error: json.error.map(error),
-        }
-    }
-}
+});
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -221,21 +199,21 @@ mod tests {
     #[test]
     fn a_report_is_read_as_it_was_written() {
         let error = ReportError { digest: "d".into(), kind: "memory".into(), message: "none".into() };
-        let report = Report {
+        let report = ReplicaReport {
             serving: Some("s".into()),
             generation: 3,
             push: Some(9),
             prepared: Some("p".into()),
             error: Some(error),
         };
-        for report in [Report::default(), report] {
+        for report in [ReplicaReport::default(), report] {
             assert_eq!(read_report(&format!("17\n{}", write_report(&report))), Some((17, report)));
         }
         assert_eq!(read_report("17"), None);
     }
 
     #[test]
-    fn a_message_is_cut_between_characters() {
+    fn cuts_a_message_between_characters() {
         let long = "ü".repeat(MESSAGE_BYTES_MAX);
         assert_eq!(bounded(&long).len(), MESSAGE_BYTES_MAX);
         assert_eq!(bounded("a"), "a");

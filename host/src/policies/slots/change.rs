@@ -1,185 +1,51 @@
-//! What serves a slot, changed: load, prepare and switch, undo, quarantine, retry, arms.
+//! Changes which policy serves a slot: load, undo, quarantine, retry, unload.
 
-use std::sync::Arc;
+use pointwork_policy::{Digest, LoadError, LoadReport, SlotName, SlotStatus, Standing, UndoError};
 
-use pointwork_policy::{
-    ArmError, Digest, Grace, LoadError, LoadReport, Prepared, Presence, Settle, SlotName, SlotStatus, Standing, Target,
-    UndoError, contract::Info,
-};
+use super::state::{Policies, with_policy};
 
-use super::Policies;
-
-/// The same for each slot.
-macro_rules! each {
-    ($policies:expr, $slot:expr, |$policy:ident| $body:expr) => {
-        match $slot {
-            SlotName::Target => {
-                let $policy = &$policies.target;
-                $body
-            }
-            SlotName::Grace => {
-                let $policy = &$policies.grace;
-                $body
-            }
-            SlotName::Presence => {
-                let $policy = &$policies.presence;
-                $body
-            }
-            SlotName::Settle => {
-                let $policy = &$policies.settle;
-                $body
-            }
-        }
-    };
-}
-
-pub(super) use each;
-
-/// A policy that could serve its slot at once.
-pub struct PreparedPolicy {
-    prepared: AnyPrepared,
-    /// Module and configuration, when they are to be kept over a restart.
-    source: Option<(Vec<u8>, String)>,
-}
-
-enum AnyPrepared {
-    Target(Prepared<Target>),
-    Grace(Prepared<Grace>),
-    Presence(Prepared<Presence>),
-    Settle(Prepared<Settle>),
-}
-
-impl PreparedPolicy {
-    /// The slot that it is for.
-    pub fn slot(&self) -> SlotName {
-        match self.prepared {
-            AnyPrepared::Target(_) => SlotName::Target,
-            AnyPrepared::Grace(_) => SlotName::Grace,
-            AnyPrepared::Presence(_) => SlotName::Presence,
-            AnyPrepared::Settle(_) => SlotName::Settle,
-        }
-    }
-
-    /// Digest of module, configuration and contract.
-    pub fn digest(&self) -> Digest {
-        match &self.prepared {
-            AnyPrepared::Target(prepared) => prepared.digest(),
-            AnyPrepared::Grace(prepared) => prepared.digest(),
-            AnyPrepared::Presence(prepared) => prepared.digest(),
-            AnyPrepared::Settle(prepared) => prepared.digest(),
-        }
-    }
-
-    /// What the policy says of itself.
-    pub fn info(&self) -> &Info {
-        match &self.prepared {
-            AnyPrepared::Target(prepared) => prepared.info(),
-            AnyPrepared::Grace(prepared) => prepared.info(),
-            AnyPrepared::Presence(prepared) => prepared.info(),
-            AnyPrepared::Settle(prepared) => prepared.info(),
-        }
-    }
-}
-
-/// Why nothing was retried.
+/// Why no digest can be retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotRetried {
-    /// A text of which no digest can be told.
+    /// The text is not a digest, nor the beginning of one.
     #[error("a digest, or its first 12 digits or more, in lower case hexadecimal")]
     NoDigest,
-    /// Nothing of that digest is quarantined or was undone, nor has an arm of it tripped.
+    /// No such digest is quarantined, was undone, or belongs to a tripped arm.
     #[error("nothing by that digest is in quarantine, or was undone")]
     Unknown,
-    /// A prefix of several.
+    /// Several digests begin with this text.
     #[error("the digest is that of several, more digits are needed")]
     Ambiguous,
 }
 
-/// The least that is taken for the beginning of a digest.
+/// The shortest text that is accepted as the beginning of a digest.
 const PREFIX_DIGITS_MIN: usize = 12;
 
 impl Policies {
-    /// Loads a module with its configuration into a slot; false when it was refused. A failure leaves what serves serving; it
-    /// is logged, counted and shown in the slot's status. Compiles, and writes to `policy.state_dir`: not for an async worker.
+    /// Loads a module with its configuration into a slot; false when it was refused. After a failure, the policy that served
+    /// before goes on serving. The failure is logged, counted and shown in the slot's status. Compiles the module and writes to
+    /// `policy.state_dir`: do not call it on an async worker.
     pub fn load(&self, slot: SlotName, module: &[u8], config: &str) -> bool {
-        match each!(self, slot, |policy| policy.load(module, config)) {
+        match with_policy!(self, slot, |policy| policy.load(module, config)) {
             Ok(report) => {
-                switched(slot, &report);
+                note_switched(slot, &report);
                 self.keep(slot, &report.digest, module, config);
                 true
             }
             Err(error) => {
-                refused(slot, &error);
+                note_refused(slot, &error);
                 false
             }
         }
     }
 
-    /// All of a load but the switch. Takes as long as a compilation: not for an async worker.
+    /// Goes back to the generation before. If this process has served none before, a generation that an earlier process kept in
+    /// `policy.state_dir` is compiled: do not call it on an async worker.
     ///
     /// # Errors
-    /// As a load; the error is for the caller alone.
-    pub fn prepare(&self, slot: SlotName, module: &[u8], config: &str) -> Result<PreparedPolicy, LoadError> {
-        let prepared = match slot {
-            SlotName::Target => AnyPrepared::Target(self.target.prepare(module, config)?),
-            SlotName::Grace => AnyPrepared::Grace(self.grace.prepare(module, config)?),
-            SlotName::Presence => AnyPrepared::Presence(self.presence.prepare(module, config)?),
-            SlotName::Settle => AnyPrepared::Settle(self.settle.prepare(module, config)?),
-        };
-        let source = self.state.is_some().then(|| (module.to_vec(), config.to_owned()));
-        Ok(PreparedPolicy { prepared, source })
-    }
-
-    /// Has it serve its slot. With `policy.state_dir` it is written there: not for an async worker.
-    ///
-    /// # Errors
-    /// When it was quarantined since it was prepared.
-    pub fn switch(&self, policy: PreparedPolicy) -> Result<LoadReport, LoadError> {
-        let (slot, digest) = (policy.slot(), policy.digest());
-        let switched_to = match policy.prepared {
-            AnyPrepared::Target(prepared) => self.target.switch(prepared),
-            AnyPrepared::Grace(prepared) => self.grace.switch(prepared),
-            AnyPrepared::Presence(prepared) => self.presence.switch(prepared),
-            AnyPrepared::Settle(prepared) => self.settle.switch(prepared),
-        };
-        each!(self, slot, |policy| policy.note_load(digest, switched_to.as_ref().err()));
-        match &switched_to {
-            Ok(report) => {
-                switched(slot, report);
-                if let Some((module, config)) = policy.source {
-                    self.keep(slot, &digest, &module, &config);
-                }
-            }
-            Err(error) => refused(slot, error),
-        }
-        switched_to
-    }
-
-    /// Has it answer beside what serves its slot.
-    ///
-    /// # Errors
-    /// When the slot has too many arms.
-    pub fn set_arm(&self, arm: Arc<str>, policy: PreparedPolicy) -> Result<(), ArmError> {
-        match policy.prepared {
-            AnyPrepared::Target(prepared) => self.target.set_arm(arm, prepared),
-            AnyPrepared::Grace(prepared) => self.grace.set_arm(arm, prepared),
-            AnyPrepared::Presence(prepared) => self.presence.set_arm(arm, prepared),
-            AnyPrepared::Settle(prepared) => self.settle.set_arm(arm, prepared),
-        }
-    }
-
-    /// Takes an arm away; whether it was there.
-    pub fn clear_arm(&self, slot: SlotName, arm: &str) -> bool {
-        each!(self, slot, |policy| policy.clear_arm(arm))
-    }
-
-    /// Goes back to the generation before; beyond what this process has served, to what an earlier one kept in
-    /// `policy.state_dir`, which is compiled: not for an async worker.
-    ///
-    /// # Errors
-    /// When no good one is kept.
+    /// When no good generation is kept.
     pub fn undo(&self, slot: SlotName) -> Result<LoadReport, UndoError> {
-        let report = match each!(self, slot, |policy| policy.undo()) {
+        let report = match with_policy!(self, slot, |policy| policy.undo()) {
             Ok(report) => report,
             Err(error) => self.load_kept(slot, Standing::Undone).ok_or(error)?,
         };
@@ -189,14 +55,14 @@ impl Policies {
         Ok(report)
     }
 
-    /// Where the cluster says what served well before: a trip and an undo here go to none but these.
+    /// Limits the generations that a trip or an undo can go back to. Used where the cluster says which generations served well.
     pub(crate) fn keep_only(&self, slot: SlotName, digests: &[Digest]) {
-        each!(self, slot, |policy| policy.keep_only(digests));
+        with_policy!(self, slot, |policy| policy.keep_only(digests));
     }
 
-    /// No load takes this digest from now on; true when it served and does no more.
+    /// Forbids every load of this digest from now on. Returns true when it served; then it no longer does.
     pub fn quarantine(&self, slot: SlotName, digest: Digest, why: &str) -> bool {
-        let served = each!(self, slot, |policy| policy.quarantine(digest, why));
+        let served = with_policy!(self, slot, |policy| policy.quarantine(digest, why));
         if served {
             tracing::warn!(%slot, %digest, "policy quarantined: {why}");
         } else {
@@ -206,9 +72,9 @@ impl Policies {
         served
     }
 
-    /// Lets a digest be loaded again and asks arms of it again; whether there was such a one.
+    /// Allows a digest to be loaded again, and arms with this digest to answer again. Returns whether there was such a digest.
     pub fn retry(&self, slot: SlotName, digest: &Digest) -> bool {
-        let lifted = each!(self, slot, |policy| policy.retry(digest)) || self.undone(slot).contains(digest);
+        let lifted = with_policy!(self, slot, |policy| policy.retry(digest)) || self.undone(slot).contains(digest);
         if lifted {
             self.save(slot);
             tracing::info!(%slot, %digest, "policy may be loaded again");
@@ -216,10 +82,10 @@ impl Policies {
         lifted
     }
 
-    /// The digest that is quarantined, was undone, or is a tripped arm's, and begins with these digits.
+    /// Finds the digest that begins with these digits among those that are quarantined, were undone, or belong to a tripped arm.
     ///
     /// # Errors
-    /// When there is none, or more than one.
+    /// When there is no such digest, or more than one.
     pub fn find_bad(&self, slot: SlotName, prefix: &str) -> Result<Digest, NotRetried> {
         let is_digit = |digit: u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit);
         if prefix.len() < PREFIX_DIGITS_MIN || !prefix.bytes().all(is_digit) {
@@ -237,26 +103,26 @@ impl Policies {
         }
     }
 
-    /// What serves a slot, and how it does.
+    /// The status of a slot.
     pub fn slot_status(&self, slot: SlotName) -> SlotStatus {
-        each!(self, slot, |policy| policy.status())
+        with_policy!(self, slot, |policy| policy.status())
     }
 
     /// Goes back to the native rule.
     pub fn unload(&self, slot: SlotName) {
-        each!(self, slot, |policy| policy.unload());
+        with_policy!(self, slot, |policy| policy.unload());
         self.save(slot);
         tracing::info!(%slot, "no policy: the native rule serves");
     }
 
-    /// Records that a slot's files are there but could not be read; what serves goes on serving.
+    /// Records that a slot's files could not be read. The policy that serves goes on serving.
     pub fn note_unreadable(&self, slot: SlotName, message: &str) {
-        let error = each!(self, slot, |policy| policy.note_unreadable(message));
-        refused(slot, &error);
+        let error = with_policy!(self, slot, |policy| policy.note_unreadable(message));
+        note_refused(slot, &error);
     }
 }
 
-fn switched(slot: SlotName, report: &LoadReport) {
+pub(super) fn note_switched(slot: SlotName, report: &LoadReport) {
     let LoadReport { changed, generation, digest, info } = report;
     if *changed {
         metrics::counter!("pointwork_policy_loads_total", "slot" => slot.as_str(), "result" => "ok").increment(1);
@@ -264,7 +130,7 @@ fn switched(slot: SlotName, report: &LoadReport) {
     }
 }
 
-fn refused(slot: SlotName, error: &LoadError) {
+pub(super) fn note_refused(slot: SlotName, error: &LoadError) {
     metrics::counter!("pointwork_policy_loads_total", "slot" => slot.as_str(), "result" => error.kind()).increment(1);
     tracing::warn!(%slot, kind = error.kind(), %error, "policy not loaded: what served before, or the native rule, serves");
 }

@@ -1,8 +1,8 @@
-//! `policy.state_dir`: what of the policies outlives the process, so that it starts on a good one when the newest is bad.
+//! Keeps the state of a slot in `policy.state_dir`, so that a process can start on a good policy when the newest one is bad.
 //!
-//! A folder for each slot: `state.json` names the last good generations, the quarantine and what was undone, and each good
-//! one has its module and its configuration beside it, `<digest>.wasm` and `<digest>.json`. Files are replaced by a rename;
-//! one that cannot be read, or is not what its name says, is passed over with a warning.
+//! Each slot has a folder. `state.json` names the last good generations, the quarantine and the undone generations. Each good
+//! generation has its module and its configuration beside it, `<digest>.wasm` and `<digest>.json`. Files are replaced by a rename.
+//! A file that cannot be read, or whose content does not match its name, is skipped with a warning.
 
 use parking_lot::Mutex;
 use std::{
@@ -14,43 +14,43 @@ use anyhow::Context;
 use pointwork_policy::{Digest, KEPT_MAX, QUARANTINED_MAX, Quarantined, SlotName, SlotStatus, WASM_MAX_BYTES};
 use serde::{Deserialize, Serialize};
 
-use crate::policies::directory::file;
+use crate::policies::files::{read_whole, replace};
 
 const STATE_BYTES_MAX: u64 = 256 * 1024;
 const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
-/// Digests that an operator went back from; beyond these the oldest is forgotten.
+/// The most undone digests that are kept; the oldest ones are forgotten first.
 const UNDONE_MAX: usize = 8;
 
-/// What is known of one slot.
+/// The content of `state.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct SlotState {
+pub(super) struct SavedSlot {
     /// Newest first; each has its files.
     pub(super) good: Vec<Digest>,
     /// Oldest first.
     pub(super) quarantined: Vec<Quarantined>,
-    /// What is not to be gone back to, nor started on.
+    /// Generations that must not be gone back to, nor started on.
     pub(super) undone: Vec<Digest>,
 }
 
 /// The folder of one slot.
-pub(super) struct StateDir {
+pub(super) struct SlotStateDir {
     dir: PathBuf,
     slot: SlotName,
-    /// Held while files are written: what is to be written is found out under it.
-    state: Mutex<SlotState>,
+    /// Locked while files are written, so that the status that is written is not older than the one before it.
+    state: Mutex<SavedSlot>,
 }
 
-impl StateDir {
-    /// Reads what is there.
+impl SlotStateDir {
+    /// Reads the folder.
     ///
     /// # Errors
-    /// When the folder can be neither found nor made.
+    /// When the folder does not exist and cannot be made.
     pub(super) fn open(dir: &Path, slot: SlotName) -> anyhow::Result<Self> {
         let dir = dir.join(slot.as_str());
         fs::create_dir_all(&dir).with_context(|| format!("policy.state_dir: cannot make {}", dir.display()))?;
         let mut state = read_state(&dir.join("state.json")).unwrap_or_else(|error| {
             tracing::warn!(%slot, %error, "policy.state_dir: what was kept is passed over");
-            SlotState::default()
+            SavedSlot::default()
         });
         state.good.truncate(KEPT_MAX);
         state.quarantined.truncate(QUARANTINED_MAX);
@@ -62,15 +62,15 @@ impl StateDir {
         self.slot
     }
 
-    pub(super) fn state(&self) -> SlotState {
+    pub(super) fn state(&self) -> SavedSlot {
         self.state.lock().clone()
     }
 
-    /// Module and configuration of a good generation; `None` when they are not what its digest says.
+    /// Reads module and configuration of a good generation; `None` when they do not have this digest.
     pub(super) fn read(&self, digest: &Digest) -> Option<(Vec<u8>, String)> {
         let read = || {
-            let module = file::read(&self.path(digest, "wasm"), WASM_MAX_BYTES as u64)?;
-            let config = file::read(&self.path(digest, "json"), CONFIG_BYTES_MAX)?;
+            let module = read_whole(&self.path(digest, "wasm"), WASM_MAX_BYTES as u64)?;
+            let config = read_whole(&self.path(digest, "json"), CONFIG_BYTES_MAX)?;
             let config = String::from_utf8(config).map_err(io::Error::other)?;
             if Digest::of_generation(&module, &config) != *digest {
                 return Err(io::Error::other("it is not what its name says"));
@@ -80,7 +80,8 @@ impl StateDir {
         read().inspect_err(|error| tracing::warn!(slot = %self.slot, %digest, %error, "policy.state_dir: a kept policy is passed over")).ok()
     }
 
-    /// A generation serves: its files are written, and it is the newest good one. `status` is asked once that is done.
+    /// Writes the files of a generation that serves, and makes it the newest good one. `status` is called after the files are
+    /// written.
     pub(super) fn keep(&self, digest: &Digest, module: &[u8], config: &str, status: impl FnOnce() -> SlotStatus) {
         let mut state = self.state.lock();
         let written = replace(&self.path(digest, "wasm"), module)
@@ -90,13 +91,13 @@ impl StateDir {
         self.update(&mut state, &status(), &[]);
     }
 
-    /// What serves has changed in another way, or the quarantine. `undone`: what the operator went back from since.
+    /// Writes the state after any other change. `undone`: the generations that the operator undid since.
     pub(super) fn save(&self, undone: &[Digest], status: impl FnOnce() -> SlotStatus) {
         let mut state = self.state.lock();
         self.update(&mut state, &status(), undone);
     }
 
-    fn update(&self, state: &mut SlotState, status: &SlotStatus, undone: &[Digest]) {
+    fn update(&self, state: &mut SavedSlot, status: &SlotStatus, undone: &[Digest]) {
         let next = state.after(status, undone, |digest| {
             ["wasm", "json"].into_iter().all(|extension| self.path(digest, extension).is_file())
         });
@@ -111,8 +112,8 @@ impl StateDir {
         self.warn(self.prune(state));
     }
 
-    /// Takes away what belongs to none of the good ones, a file that was never finished too.
-    fn prune(&self, state: &SlotState) -> io::Result<()> {
+    /// Removes files that belong to none of the good generations, also files that were never finished.
+    fn prune(&self, state: &SavedSlot) -> io::Result<()> {
         for entry in fs::read_dir(&self.dir)? {
             let path = entry?.path();
             let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
@@ -137,8 +138,9 @@ impl StateDir {
     }
 }
 
-impl SlotState {
-    /// What is to be known with this status: what serves and those kept behind it, then what was good before.
+impl SavedSlot {
+    /// The state that follows from a status: first the generation that serves and those kept behind it, then those that were good
+    /// before.
     fn after(&self, status: &SlotStatus, undone: &[Digest], has_files: impl Fn(&Digest) -> bool) -> Self {
         let mut all_undone = self.undone.clone();
         all_undone.extend(undone.iter().filter(|digest| !self.undone.contains(digest)));
@@ -159,20 +161,10 @@ impl SlotState {
     }
 }
 
-fn read_state(path: &Path) -> io::Result<SlotState> {
-    match file::read(path, STATE_BYTES_MAX) {
+fn read_state(path: &Path) -> io::Result<SavedSlot> {
+    match read_whole(path, STATE_BYTES_MAX) {
         Ok(json) => Ok(serde_json::from_slice(&json)?),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(SlotState::default()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(SavedSlot::default()),
         Err(error) => Err(error),
     }
-}
-
-/// Whoever reads it sees the old content or the new one, after a crash too.
-fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let new = path.with_extension("new");
-    let written = fs::File::create(&new).and_then(|mut file| {
-        io::Write::write_all(&mut file, content)?;
-        file.sync_all()
-    });
-    written.and_then(|()| fs::rename(&new, path))
 }

@@ -12,8 +12,9 @@ use super::{parts::Drain, turns::Turns};
 use crate::{
     devices::{DASHBOARD_NSP, DEVICE_NSP},
     edge::{
-        slow_clients::{hang_up, is_sending},
+        disconnect::disconnect_for_shutdown,
         socketio::{BroadcastOperators, SocketRef},
+        transport::has_unsent_data,
     },
     sockets::root,
 };
@@ -86,7 +87,7 @@ impl<'a> Closing<'a> {
     /// Closes them all; done when they are gone, or do not go.
     pub(super) async fn run(mut self) -> Closed {
         let settings = &self.drain.settings;
-        let end = self.began + settings.deadline() + settings.close() + END_MAX;
+        let end = self.began + settings.deadline_ms.as_millis() + settings.close_ms.as_millis() + END_MAX;
         // Before the first turn: those whose turn came meanwhile would be closed all at once.
         while !self.is_known() {
             sleep(LOOK).await;
@@ -95,7 +96,7 @@ impl<'a> Closing<'a> {
         while Instant::now() < end {
             let passed = looked.elapsed();
             looked = Instant::now();
-            if !self.is_over && self.began.elapsed() >= settings.deadline() {
+            if !self.is_over && self.began.elapsed() >= settings.deadline_ms.as_millis() {
                 self.give_up();
             }
             if self.queue.is_empty() {
@@ -131,7 +132,7 @@ impl<'a> Closing<'a> {
 
     /// Gives each a turn, from now on: daemons first, for calls wait for them.
     fn line_up(&mut self, mut clients: Vec<Client>) {
-        let span = if self.is_alone { Duration::ZERO } else { self.drain.settings.close() };
+        let span = if self.is_alone { Duration::ZERO } else { self.drain.settings.close_ms.as_millis() };
         fastrand::shuffle(&mut clients);
         clients.sort_by_cached_key(|client| self.sockets(client.id).any(|socket| root::is_daemon(&socket)));
         self.turns = Turns::new(clients.len(), span, fastrand::u64(..));
@@ -186,11 +187,11 @@ impl<'a> Closing<'a> {
         let sockets: Vec<_> = self.sockets(client.id).collect();
         let is_busy = served.contains(client.id.as_str()) || sockets.iter().any(has_calls);
         // A call has ended when its answer has left the machine, and that may have a long way to go on a slow line.
-        let is_sending = sockets.first().is_some_and(is_sending);
-        client.quiet = if is_busy || is_sending { 0 } else { client.quiet + 1 };
+        let has_unsent_data = sockets.first().is_some_and(has_unsent_data);
+        client.quiet = if is_busy || has_unsent_data { 0 } else { client.quiet + 1 };
         // Servers of another kind find daemons by their rooms, and take one that is in none for gone, with the calls in flight to it: so
         // not before those have ended, or new ones follow each other for too long.
-        if !client.is_hidden && (!is_busy || self.began.elapsed() >= self.drain.settings.deadline() / 2) {
+        if !client.is_hidden && (!is_busy || self.began.elapsed() >= self.drain.settings.deadline_ms.as_millis() / 2) {
             sockets.iter().for_each(root::hide);
             client.is_hidden = true;
             client.quiet = 0;
@@ -203,7 +204,7 @@ impl<'a> Closing<'a> {
         if !self.is_over {
             self.broken_off += sockets.iter().map(|socket| root::open_calls(socket, false)).sum::<usize>();
         }
-        sockets.iter().for_each(hang_up);
+        sockets.iter().for_each(disconnect_for_shutdown);
         self.closed.insert(client.id);
     }
 

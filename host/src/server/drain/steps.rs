@@ -14,7 +14,7 @@ impl Drain {
         let (open, begun) = (self.open_calls(), self.calls_begun());
         let is_alone = self.is_alone();
         if !is_alone {
-            sleep(self.settings.settle()).await;
+            sleep(self.settings.settle_ms.as_millis()).await;
         }
         self.phase.closes();
         if !is_alone {

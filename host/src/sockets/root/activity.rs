@@ -6,7 +6,7 @@ use pointwork_core::decisions::Departure;
 use serde::Serialize;
 
 use crate::config::ID_BYTES_MAX;
-use crate::edge::payload::{Incoming, take};
+use crate::edge::payload::{IncomingEvent, take_field};
 
 /// A sign of life older than this says nothing about now.
 const STALE_MS: u64 = 10 * 60 * 1_000;
@@ -66,35 +66,35 @@ const fn reason(departure: Departure) -> &'static str {
 }
 
 /// `session-alive {sid, time, thinking?, mode}`; `None` when it makes no sense or is stale.
-pub(super) fn session_alive(incoming: Incoming, now_ms: u64) -> Option<Activity> {
+pub(super) fn session_alive(incoming: IncomingEvent, now_ms: u64) -> Option<Activity> {
     let mut body = incoming.into_first()?;
     let (id, active_at) = (id(&mut body, "sid")?, time(&mut body, now_ms)?);
-    let thinking = take(&mut body, "thinking").and_then(|thinking| thinking.as_bool()).unwrap_or(false);
+    let thinking = take_field(&mut body, "thinking").and_then(|thinking| thinking.as_bool()).unwrap_or(false);
     Some(Activity::Session { id, active: true, active_at, thinking })
 }
 
 /// `session-end {sid, time}`; `None` when it makes no sense or is stale.
-pub(super) fn session_end(incoming: Incoming, now_ms: u64) -> Option<Activity> {
+pub(super) fn session_end(incoming: IncomingEvent, now_ms: u64) -> Option<Activity> {
     let mut body = incoming.into_first()?;
     let (id, active_at) = (id(&mut body, "sid")?, time(&mut body, now_ms)?);
     Some(Activity::Session { id, active: false, active_at, thinking: false })
 }
 
 /// `machine-alive {machineId, time}`; `None` when it makes no sense or is stale.
-pub(super) fn machine_alive(incoming: Incoming, now_ms: u64) -> Option<Activity> {
+pub(super) fn machine_alive(incoming: IncomingEvent, now_ms: u64) -> Option<Activity> {
     let mut body = incoming.into_first()?;
     let (id, active_at) = (id(&mut body, "machineId")?, time(&mut body, now_ms)?);
     Some(Activity::Machine { id, active: true, active_at, last_seen_at: None, reason: None })
 }
 
 fn id(body: &mut rmpv::Value, key: &str) -> Option<String> {
-    let rmpv::Value::String(id) = take(body, key)? else { return None };
+    let rmpv::Value::String(id) = take_field(body, key)? else { return None };
     id.into_str().filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX)
 }
 
 /// The client's own time: one ahead of ours is cut to now, an old one ignored.
 fn time(body: &mut rmpv::Value, now_ms: u64) -> Option<u64> {
-    let time = take(body, "time")?.as_f64().filter(|time| time.is_finite())?;
+    let time = take_field(body, "time")?.as_f64().filter(|time| time.is_finite())?;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates, which is the clamp")]
     let time = (time as u64).min(now_ms);
     (time.saturating_add(STALE_MS) >= now_ms).then_some(time)
@@ -110,7 +110,7 @@ mod tests {
 
     fn alive(body: &serde_json::Value) -> Option<Activity> {
         let args = Ok(serde_json::from_value::<Args>(serde_json::json!([body])).expect("a list"));
-        session_alive(Incoming { args, bytes: 0 }, NOW_MS)
+        session_alive(IncomingEvent { args, bytes: 0 }, NOW_MS)
     }
 
     #[test]

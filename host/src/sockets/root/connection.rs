@@ -14,27 +14,27 @@ use crate::{
     calls::{Calls, Participant, Superseded},
     driver::clock::unix_ms,
     edge::{
-        admission::Place,
-        event_order::{Gate, Passed},
-        identity::{Client, Identity},
-        payload::{Incoming, take},
+        admission::UserSocketGuard,
+        event_order::OrderedEvents,
+        identity::{ClientType, Identity},
+        payload::{IncomingEvent, take_field},
         send::{acknowledge, broadcast},
         socketio::{AckSender, SocketRef},
     },
-    telemetry::{ClientScope, EventKind, meters},
+    telemetry::{ClientScope, EventKind, socket_metrics},
 };
 
 /// An event of a client, in the field's own names.
 pub(super) enum Event {
-    Register(Incoming),
-    Unregister(Incoming),
-    Call(Incoming, AckSender),
-    Result(Incoming, AckSender),
-    Resumed(Incoming, AckSender),
+    Register(IncomingEvent),
+    Unregister(IncomingEvent),
+    Call(IncomingEvent, AckSender),
+    Result(IncomingEvent, AckSender),
+    Resumed(IncomingEvent, AckSender),
     Ping(AckSender),
-    SessionAlive(Incoming),
-    SessionEnd(Incoming),
-    MachineAlive(Incoming),
+    SessionAlive(IncomingEvent),
+    SessionEnd(IncomingEvent),
+    MachineAlive(IncomingEvent),
 }
 
 impl Event {
@@ -57,30 +57,28 @@ impl Event {
 /// A connection, from the moment it was admitted.
 pub(super) struct Connection {
     identity: Identity,
-    party: Participant,
+    participant: Participant,
     calls: Arc<Calls>,
-    gate: Gate<Event>,
+    events: OrderedEvents<Event>,
     /// For a client that can have offsets, as long as it is connected.
     following: Mutex<Option<Following>>,
     /// Its place among the user's, where these are limited, until it is gone.
-    place: Mutex<Option<Box<UserPlace>>>,
+    place: Mutex<Option<Box<UserSocketGuard>>>,
 }
 
-type UserPlace = Place<Arc<str>>;
-
 impl Connection {
-    pub(super) fn new(identity: Identity, calls: Arc<Calls>, place: Option<UserPlace>) -> Self {
-        let (party, place) = (calls.party(&identity), Mutex::new(place.map(Box::new)));
-        Self { party, identity, calls, gate: Gate::new(), following: Mutex::default(), place }
+    pub(super) fn new(identity: Identity, calls: Arc<Calls>, place: Option<UserSocketGuard>) -> Self {
+        let (participant, place) = (calls.participant(&identity), Mutex::new(place.map(Box::new)));
+        Self { participant, identity, calls, events: OrderedEvents::new(), following: Mutex::default(), place }
     }
 
     /// The rooms the socket is in from the start: what is broadcast to a user reaches it by one of them.
     pub(super) fn rooms(&self) -> Vec<String> {
         let user = &*self.identity.user;
         let scope = match &self.identity.client {
-            Client::User => room::user_scoped(user),
-            Client::Session(session) => room::session(user, session),
-            Client::Machine(machine) => room::machine(user, machine),
+            ClientType::User => room::user_scoped(user),
+            ClientType::Session(session) => room::session(user, session),
+            ClientType::Machine(machine) => room::machine(user, machine),
         };
         vec![room::user(user), scope]
     }
@@ -94,19 +92,19 @@ impl Connection {
     pub(super) fn who(&self) -> Vec<(rmpv::Value, rmpv::Value)> {
         let user = ("userId".into(), (*self.identity.user).into());
         let scope: [(&str, &str); 2] = match &self.identity.client {
-            Client::User => return vec![user, ("clientType".into(), "user-scoped".into())],
-            Client::Session(session) => [("clientType", "session-scoped"), ("sessionId", session)],
-            Client::Machine(machine) => [("clientType", "machine-scoped"), ("machineId", machine)],
+            ClientType::User => return vec![user, ("clientType".into(), "user-scoped".into())],
+            ClientType::Session(session) => [("clientType", "session-scoped"), ("sessionId", session)],
+            ClientType::Machine(machine) => [("clientType", "machine-scoped"), ("machineId", machine)],
         };
         std::iter::once(user).chain(scope.map(|(name, value)| (name.into(), value.into()))).collect()
     }
 
     /// The socket is connected: it enters the directory, and what it sent meanwhile is handled.
     pub(super) fn open(&self, socket: &SocketRef) {
-        self.gate.open(
+        self.events.connect(
             || {
-                meters().connected(self.scope());
-                self.calls.connect(socket, &self.party);
+                socket_metrics().connected(self.scope());
+                self.calls.connect(socket, &self.participant);
                 self.report_machine(socket, |machine| Activity::machine_came(machine, unix_ms()));
                 if self.is_follower() {
                     let last_offset = self.identity.last_offset.as_deref();
@@ -120,7 +118,7 @@ impl Connection {
 
     /// An event came in.
     pub(super) fn take(&self, socket: &SocketRef, event: Event) {
-        if self.gate.pass(event, |event| self.handle(socket, event)) == Passed::No {
+        if self.events.handle(event, |event| self.handle(socket, event)).is_err() {
             metrics::counter!("pointwork_events_dropped_total").increment(1);
         }
     }
@@ -128,10 +126,10 @@ impl Connection {
     /// The socket is gone; its rooms are left by socketioxide.
     pub(super) fn close(&self, socket: &SocketRef, departure: Departure) {
         *self.place.lock() = None;
-        if self.gate.close() {
-            meters().disconnected(self.scope());
+        if self.events.close() {
+            socket_metrics().disconnected(self.scope());
             *self.following.lock() = None;
-            let idle = self.calls.disconnect(socket, &self.party, departure);
+            let idle = self.calls.disconnect(socket, &self.participant, departure);
             // A machine that has another connection is not gone.
             if socket.extensions.get::<Superseded>().is_none() {
                 self.report_machine(socket, |machine| Activity::machine_went(machine, unix_ms(), idle, departure));
@@ -141,41 +139,41 @@ impl Connection {
 
     const fn scope(&self) -> ClientScope {
         match self.identity.client {
-            Client::User => ClientScope::User,
-            Client::Session(_) => ClientScope::Session,
-            Client::Machine(_) => ClientScope::Machine,
+            ClientType::User => ClientScope::User,
+            ClientType::Session(_) => ClientScope::Session,
+            ClientType::Machine(_) => ClientScope::Machine,
         }
     }
 
     pub(super) fn open_calls(&self, socket: &SocketRef, only_in_flight: bool) -> usize {
-        self.calls.calls_of(socket, &self.party, only_in_flight)
+        self.calls.calls_of(socket, &self.participant, only_in_flight)
     }
 
     pub(super) fn is_daemon(&self, socket: &SocketRef) -> bool {
-        self.calls.is_daemon(socket, &self.party)
+        self.calls.is_daemon(socket, &self.participant)
     }
 
     pub(super) fn hide(&self, socket: &SocketRef) {
-        self.calls.hide(socket, &self.party);
+        self.calls.hide(socket, &self.participant);
     }
 
     fn handle(&self, socket: &SocketRef, event: Event) {
-        let party = &self.party;
+        let participant = &self.participant;
         let activity = match event {
-            Event::Register(incoming) => return self.calls.register(socket, party, method(incoming)),
-            Event::Unregister(incoming) => return self.calls.unregister(socket, party, method(incoming)),
-            Event::Call(incoming, ack) => return self.calls.call(socket, party, incoming, ack),
-            Event::Result(incoming, ack) => return self.calls.hand_in(socket, party, incoming, ack),
-            Event::Resumed(incoming, ack) => return self.calls.resumed(socket, party, incoming, ack),
+            Event::Register(incoming) => return self.calls.register(socket, participant, method(incoming)),
+            Event::Unregister(incoming) => return self.calls.unregister(socket, participant, method(incoming)),
+            Event::Call(incoming, ack) => return self.calls.call(socket, participant, incoming, ack),
+            Event::Result(incoming, ack) => return self.calls.late_result(socket, participant, incoming, ack),
+            Event::Resumed(incoming, ack) => return self.calls.resumed(socket, participant, incoming, ack),
             Event::Ping(ack) => {
-                self.calls.touch(socket, party);
+                self.calls.touch(socket, participant);
                 return acknowledge(socket, ack, &serde_json::json!({}));
             }
             Event::SessionAlive(incoming) => activity::session_alive(incoming, unix_ms()),
             Event::SessionEnd(incoming) => activity::session_end(incoming, unix_ms()),
             Event::MachineAlive(incoming) => activity::machine_alive(incoming, unix_ms()),
         };
-        self.calls.touch(socket, party);
+        self.calls.touch(socket, participant);
         self.report(socket, activity.filter(|activity| self.is_news(activity)));
     }
 
@@ -193,7 +191,7 @@ impl Connection {
 
     /// A machine's own connection says whether it is there.
     fn report_machine(&self, socket: &SocketRef, activity: impl FnOnce(&str) -> Activity) {
-        if let Client::Machine(machine) = &self.identity.client {
+        if let ClientType::Machine(machine) = &self.identity.client {
             self.report(socket, Some(activity(machine)));
         }
     }
@@ -210,8 +208,8 @@ impl Connection {
 }
 
 /// The method that a register or unregister names; `None` when it names none.
-fn method(incoming: Incoming) -> Option<String> {
-    match take(&mut incoming.into_first()?, "method")? {
+fn method(incoming: IncomingEvent) -> Option<String> {
+    match take_field(&mut incoming.into_first()?, "method")? {
         rmpv::Value::String(method) => method.into_str(),
         _ => None,
     }

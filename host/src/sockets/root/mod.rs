@@ -19,15 +19,15 @@ use self::connection::{Connection, Event};
 use crate::{
     calls::Calls,
     edge::{
-        admission::{TooMany, Users},
+        admission::{LimitReached, UserLimits},
         auth::Verifier,
         departure::departure,
-        identity::{Handshake, Refusal, identify},
-        payload::Incoming,
-        slow_clients::turn_away,
+        disconnect::end_connection,
+        identity::{Handshake, HandshakeRefusal, identify},
+        payload::IncomingEvent,
         socketio::{AckSender, SocketIo, SocketRef},
     },
-    telemetry::{EventKind, meters},
+    telemetry::{EventKind, socket_metrics},
 };
 
 /// Mounts the namespace `/`.
@@ -35,12 +35,12 @@ use crate::{
 /// All is set up in the middleware, which runs before CONNECT is sent: a client that sends in the very tick of its
 /// CONNECT finds every handler in place. What must not be left behind by a socket that never gets its CONNECT (its
 /// entry in the directory, its machine's activity) waits for the connect handler.
-pub(crate) fn mount(io: &SocketIo, verifier: Arc<Verifier>, calls: Arc<Calls>, users: Users) {
+pub(crate) fn mount(io: &SocketIo, verifier: Arc<Verifier>, calls: Arc<Calls>, users: UserLimits) {
     let admit = move |socket: SocketRef, TryData(handshake): TryData<Handshake>| {
         let identity = identify(handshake.ok(), |token| verifier.verify_user(token));
         let admitted = identity.and_then(|identity| match users.admit(&identity.user) {
             Ok(place) => Ok((identity, place)),
-            Err(TooMany) => Err(Refusal::TooMany),
+            Err(LimitReached) => Err(HandshakeRefusal::LimitReached),
         });
         ready(match admitted {
             Ok((identity, place)) => {
@@ -48,9 +48,9 @@ pub(crate) fn mount(io: &SocketIo, verifier: Arc<Verifier>, calls: Arc<Calls>, u
                 Ok(())
             }
             Err(refusal) => {
-                if refusal == Refusal::TooMany {
+                if refusal == HandshakeRefusal::LimitReached {
                     // One that counted too long, as a connection that nobody knows yet to be broken does, is gone in a while.
-                    turn_away(&socket);
+                    end_connection(&socket);
                 }
                 metrics::counter!("pointwork_handshakes_refused_total", "reason" => refusal.label()).increment(1);
                 let reason = std::error::Error::source(&refusal).map(ToString::to_string);
@@ -111,9 +111,9 @@ fn set_up(socket: &SocketRef, connection: Arc<Connection>) {
     let taking = connection.clone();
     // One handler for all of them, which is what the socket keeps. It acts in the body of the closure, which the socket's receive
     // task runs in the order of arrival; what the closure returns would be spawned, and spawned futures change places.
-    socket.on_fallback(move |socket: SocketRef, Name(name): Name, incoming: Incoming, ack: AckSender| {
+    socket.on_fallback(move |socket: SocketRef, Name(name): Name, incoming: IncomingEvent, ack: AckSender| {
         let event = event(&name, incoming, ack);
-        meters().event(event.as_ref().map_or(EventKind::Other, Event::kind));
+        socket_metrics().event(event.as_ref().map_or(EventKind::Other, Event::kind));
         match event {
             Some(event) => taking.take(&socket, event),
             None => metrics::counter!("pointwork_events_unknown_total").increment(1),
@@ -129,7 +129,7 @@ fn set_up(socket: &SocketRef, connection: Arc<Connection>) {
 }
 
 /// What a client sent; `None` when it is nothing that the host knows.
-fn event(name: &str, incoming: Incoming, ack: AckSender) -> Option<Event> {
+fn event(name: &str, incoming: IncomingEvent, ack: AckSender) -> Option<Event> {
     Some(match name {
         "rpc-register" => Event::Register(incoming),
         "rpc-unregister" => Event::Unregister(incoming),

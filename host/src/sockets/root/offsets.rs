@@ -4,7 +4,7 @@ use serde_json::json;
 use socketioxide_redis_streams::{Follower, Following, Gap, Namespace, transport::EntryId};
 use std::sync::Arc;
 
-use crate::edge::{send::tell, slow_clients::cut_off, socketio::SocketRef};
+use crate::edge::{disconnect::disconnect_slow_client, send::emit, socketio::SocketRef};
 
 /// Follows the stream for a socket in `rooms`, from the place that its client names, if it names one.
 pub(super) fn follow(
@@ -32,20 +32,20 @@ impl Follower for Client {
         if self.is_lost {
             return self.gap(Gap::Unknown, Some(at));
         }
-        tell(&self.socket, "offset", &json!({ "at": at.to_string() }));
+        emit(&self.socket, "offset", &json!({ "at": at.to_string() }));
     }
 
     fn recovered(&self, from: EntryId, to: EntryId) {
-        tell(&self.socket, "recovered", &json!({ "from": from.to_string(), "to": to.to_string() }));
+        emit(&self.socket, "recovered", &json!({ "from": from.to_string(), "to": to.to_string() }));
     }
 
     fn gap(&self, gap: Gap, to: Option<EntryId>) {
         metrics::counter!("pointwork_gaps_total", "reason" => gap.name()).increment(1);
-        tell(&self.socket, "gap", &json!({ "reason": gap.name(), "to": to.map(|to| to.to_string()) }));
+        emit(&self.socket, "gap", &json!({ "reason": gap.name(), "to": to.map(|to| to.to_string()) }));
     }
 
     fn overrun(&self) {
         metrics::counter!("pointwork_deliveries_failed_total").increment(1);
-        cut_off(&self.socket);
+        disconnect_slow_client(&self.socket);
     }
 }

@@ -1,20 +1,20 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use metrics_exporter_prometheus::PrometheusBuilder;
 
-use super::*;
-use crate::telemetry::catalog;
+use super::{CallOutcome, MethodLabels, MethodMetrics};
+use crate::telemetry::{catalog, metrics_page::MetricsPage};
 
 const SERIES_MAX: usize = 2_000;
 
-fn methods(patterns: &[&str], registered_max: usize) -> Methods {
+fn methods(patterns: &[&str], registered_max: usize) -> MethodMetrics {
     let patterns = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
-    Methods::new(&MethodLabels { patterns, registered_max })
+    MethodMetrics::new(&MethodLabels { patterns, registered_max })
 }
 
-fn label(methods: &Methods, method: &str) -> String {
+fn label(methods: &MethodMetrics, method: &str) -> String {
     methods.series(methods.label(method)).unwrap().label.to_string()
 }
 
@@ -40,7 +40,7 @@ fn parsed(text: &str) -> BTreeSet<&str> {
 }
 
 #[test]
-fn a_pattern_counts_before_what_was_registered_before_other() {
+fn prefers_patterns_then_registered_names_then_other() {
     let methods = methods(&["term-*", "*:spawn*"], 50);
     for registered in ["term-1", "machine-1:spawn-session", "cm9xyz123:bash", "readFile"] {
         methods.registered(registered, || 1);
@@ -60,7 +60,7 @@ fn a_pattern_counts_before_what_was_registered_before_other() {
 }
 
 #[test]
-fn a_name_that_is_a_patterns_text_has_its_label() {
+fn a_name_equal_to_a_pattern_shares_its_label() {
     let recorder = PrometheusBuilder::new().build_recorder();
     let handle = recorder.handle();
     metrics::with_local_recorder(&recorder, || {
@@ -71,11 +71,11 @@ fn a_name_that_is_a_patterns_text_has_its_label() {
         }
         assert_eq!(methods.label("m1:bash"), methods.label("bash"));
         for method in ["m1:bash", "bash", "m1:spawn", "m1:list", "m1:none"] {
-            methods.answered(methods.label(method), Ended::Success, Duration::from_millis(1));
+            methods.answered(methods.label(method), CallOutcome::Success, Duration::from_millis(1));
         }
         let labels = ["bash", "m1:spawn", "m1:list", "m1:none"].map(|method| label(&methods, method));
         assert_eq!(labels, ["bash", "spawn", "list", "other"]);
-        let mut page = Page::default();
+        let mut page = MetricsPage::default();
         methods.expose(&mut page);
         let text = handle.render() + &page.into_text();
         assert!(!parsed(&text).contains("rpc_calls_total"), "a series without labels beside those that have them");
@@ -84,7 +84,7 @@ fn a_name_that_is_a_patterns_text_has_its_label() {
 }
 
 #[test]
-fn garbage_is_other_and_one_user_takes_half_at_most() {
+fn rejects_ids_and_gives_one_user_half_of_the_labels() {
     let methods = methods(&[], 10);
     for garbage in ["", "a:", "a b", "ünï", "\"}\n", "x1234y5", "0f8fad5b-d9cb-469f-a165-70867728950e", &"a".repeat(65)]
     {
@@ -98,7 +98,7 @@ fn garbage_is_other_and_one_user_takes_half_at_most() {
 }
 
 #[test]
-fn without_room_every_method_is_other() {
+fn without_room_every_label_is_other() {
     let methods = methods(&[], 0);
     methods.registered("bash", || 1);
     assert_eq!(label(&methods, "bash"), "other");
@@ -107,7 +107,7 @@ fn without_room_every_method_is_other() {
 /// What an hour leaves behind, by count: each of 5,000 users registers 50 of 500 methods on a machine of its own, and they are called
 /// with every end that a call can have.
 #[test]
-fn five_hundred_methods_of_five_thousand_users_stay_below_the_bound() {
+fn many_methods_of_many_users_stay_below_the_bound() {
     let recorder = PrometheusBuilder::new().build_recorder();
     let handle = recorder.handle();
     metrics::with_local_recorder(&recorder, || {
@@ -118,19 +118,19 @@ fn five_hundred_methods_of_five_thousand_users_stay_below_the_bound() {
                 let index = (user as usize * 7 + turn * 10) % 500;
                 let method = format!("machine-{user}:method-{index}");
                 methods.registered(&method, || user);
-                let ended = Ended::ALL[(turn + user as usize) % Ended::ALL.len()];
+                let ended = CallOutcome::ALL[(turn + user as usize) % CallOutcome::ALL.len()];
                 match ended {
-                    Ended::Refused | Ended::Forgotten => methods.ended(methods.label(&method), ended),
+                    CallOutcome::Refused | CallOutcome::Forgotten => methods.ended(methods.label(&method), ended),
                     _ => methods.answered(methods.label(&method), ended, Duration::from_millis(user)),
                 }
             }
         }
-        let mut page = Page::default();
+        let mut page = MetricsPage::default();
         methods.expose(&mut page);
         let text = handle.render() + &page.into_text();
         let series = parsed(&text);
         let calls = series.iter().filter(|one| one.starts_with("rpc_calls_total{"));
-        assert_eq!(calls.count(), 51 * Ended::ALL.len(), "50 methods and `other`, with every result");
+        assert_eq!(calls.count(), 51 * CallOutcome::ALL.len(), "50 methods and `other`, with every result");
         assert!(series.len() < SERIES_MAX, "{} series", series.len());
     });
 }

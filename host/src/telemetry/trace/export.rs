@@ -1,4 +1,4 @@
-//! Spans on their way to a collector: OTLP in protobuf, over plain HTTP.
+//! Exports spans to a collector, as OTLP in protobuf over plain HTTP.
 
 use parking_lot::Mutex;
 use std::{
@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::Context as _;
 use opentelemetry::{
-    InstrumentationScope, KeyValue, SpanId, TraceFlags, Value,
+    InstrumentationScope, KeyValue, SpanId, TraceFlags,
     trace::{SpanContext, SpanKind, Status, TraceState},
 };
 use opentelemetry_http::{Bytes, HttpError, Request, Response};
@@ -23,12 +23,12 @@ use opentelemetry_sdk::{
 use prost::Message;
 use ureq::Agent;
 
-use super::{Attribute, Ended};
+use super::span::EndedSpan;
 
-/// The longest answer of a collector that is read.
+/// The most bytes of an answer that are read.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
 
-/// So much of what a collector says is for the log, in characters.
+/// The most characters of a collector's message in the log.
 const REASON_CHARS_MAX: usize = 256;
 
 pub(super) struct Exporter {
@@ -37,7 +37,7 @@ pub(super) struct Exporter {
     scope: InstrumentationScope,
 }
 
-/// What a collector that took a request did not take of it.
+/// The spans of an accepted request that the collector rejected.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Rejected {
     pub(super) spans: u64,
@@ -47,12 +47,12 @@ pub(super) struct Rejected {
 impl Exporter {
     pub(super) fn new(endpoint: &str, timeout: Duration, service: &str, replica: &str) -> anyhow::Result<Self> {
         let agent = Agent::config_builder().timeout_global(Some(timeout)).http_status_as_error(false).max_redirects(0);
-        // A proxy of the environment is for what is outside; spans go to where the setting says.
+        // Spans go directly to the address of the setting, and never through a proxy of the environment.
         let agent = agent.proxy(None).build().into();
         let rejected = Arc::default();
         let mut exporter = SpanExporter::builder()
             .with_http()
-            .with_http_client(Client { agent, rejected: Arc::clone(&rejected) })
+            .with_http_client(CollectorClient { agent, rejected: Arc::clone(&rejected) })
             .with_protocol(Protocol::HttpBinary)
             .with_endpoint(endpoint)
             .with_timeout(timeout)
@@ -68,23 +68,22 @@ impl Exporter {
         Ok(Self { exporter, rejected, scope: InstrumentationScope::builder("pointwork").build() })
     }
 
-    /// Sends them; blocks for as long as one request may take. The collector may have taken some of them only. The error is for the log.
-    pub(super) fn export(&self, batch: Vec<Ended>) -> Result<Option<Rejected>, String> {
+    /// Sends the spans, and blocks until the collector has answered. Returns the rejected spans, if any. The error is for the log.
+    pub(super) fn export(&self, batch: Vec<EndedSpan>) -> Result<Option<Rejected>, String> {
         if batch.is_empty() {
             return Ok(None);
         }
         let spans = batch.into_iter().map(|span| self.span(span)).collect();
         let exported = pin!(self.exporter.export(spans));
-        // The client blocks: whoever asks for the result has it.
+        // The client blocks, so the first poll has the result.
         match exported.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(result) => result.map(|()| self.rejected.lock().take()).map_err(|error| error.to_string()),
             Poll::Pending => Err("the exporter waits for something else than its client".to_owned()),
         }
     }
 
-    fn span(&self, span: Ended) -> SpanData {
-        let Ended { name, context, parent, began, ended, is_error, attributes } = span;
-        let attributes = attributes.into_iter().map(|(name, value)| KeyValue::new(name, Value::from(value)));
+    fn span(&self, span: EndedSpan) -> SpanData {
+        let EndedSpan { name, context, parent, began, ended, is_error, attributes } = span;
         SpanData {
             span_context: SpanContext::new(
                 context.trace,
@@ -99,7 +98,7 @@ impl Exporter {
             name: name.into(),
             start_time: began,
             end_time: ended,
-            attributes: attributes.collect(),
+            attributes,
             dropped_attributes_count: 0,
             events: SpanEvents::default(),
             links: SpanLinks::default(),
@@ -109,27 +108,16 @@ impl Exporter {
     }
 }
 
-impl From<Attribute> for Value {
-    fn from(attribute: Attribute) -> Self {
-        match attribute {
-            Attribute::Text(text) => text.into(),
-            Attribute::Word(word) => word.into(),
-            Attribute::Millis(ms) => ms.into(),
-            Attribute::Flag(flag) => flag.into(),
-        }
-    }
-}
-
-/// The exporter's way to the collector. It blocks: it is for a thread that may.
+/// The HTTP client of the exporter. It blocks its thread.
 #[derive(Debug)]
-struct Client {
+struct CollectorClient {
     agent: Agent,
-    /// Of the last request, if it is so: the exporter's own result does not tell.
+    /// Rejected spans of the last request, which the result of the exporter does not contain.
     rejected: Arc<Mutex<Option<Rejected>>>,
 }
 
 impl Rejected {
-    /// `None` for an answer that takes all, or that is none.
+    /// `None` if the collector accepted every span, or the answer cannot be read.
     fn read(answer: &[u8]) -> Option<Self> {
         let ExportTracePartialSuccess { rejected_spans, error_message } =
             ExportTraceServiceResponse::decode(answer).ok()?.partial_success?;
@@ -138,7 +126,7 @@ impl Rejected {
     }
 }
 
-impl opentelemetry_http::HttpClient for Client {
+impl opentelemetry_http::HttpClient for CollectorClient {
     fn send_bytes<'a, 'b>(
         &'a self,
         request: Request<Bytes>,
@@ -164,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_collector_rejects_is_read_of_its_answer() {
+    fn reads_the_rejected_spans_of_an_answer() {
         let answer = |rejected_spans, reason: &str| {
             let partial = ExportTracePartialSuccess { rejected_spans, error_message: reason.to_owned() };
             Rejected::read(&ExportTraceServiceResponse { partial_success: Some(partial) }.encode_to_vec())

@@ -19,10 +19,5 @@ pub use peer::ASK_EVERY;
 pub use peer_command::{PeerCommand, PeerSettings};
 pub use peer_directory::PeerDirectory;
 
-// Former names.
-pub use announcement::{
-    AnnouncedSocket as Announced, NumberedChange as Numbered, SnapshotPart as Part, SocketChange as Change,
-};
-
 #[cfg(test)]
 mod tests;

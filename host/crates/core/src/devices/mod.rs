@@ -28,10 +28,3 @@ pub use register::{
 pub use sessions::{DeviceLoad, DeviceSessions, LocalHolder};
 pub use settings::{DeviceSettings, LimiterSettings, ThrottleSettings};
 pub use throttle::{LoadBand, Throttle};
-
-// Former names.
-pub use event::{SessionOutcome as Outcome, SessionReason as Reason};
-pub use limiter::LimiterKey as Key;
-pub use record::{DeviceRecord as Record, DeviceStatus as Status};
-pub use register::SwapResult as Swapped;
-pub use sessions::DeviceSessions as Sessions;

@@ -27,8 +27,5 @@ pub use experiment::{
 pub use guardrail::{Crossed, Guardrail, Guardrails, Tally};
 pub use trial::{Exposure, Outcomes, Trial};
 
-// Former names.
-pub use experiment::{ArmModule as Module, ExperimentStatus as Status};
-
 #[cfg(test)]
 pub(crate) mod tests;

@@ -28,8 +28,3 @@ pub use document::{
 };
 pub use follower::{Follower, RolloutStep};
 pub use view::{ReplicaReport, ReportError, RolloutView};
-
-// Former names.
-pub use document::{FailedPush as Failed, PendingPush as Pending, QuarantinedDigest as Quarantined};
-pub use follower::RolloutStep as Step;
-pub use view::{ReplicaReport as Report, RolloutView as Seen};

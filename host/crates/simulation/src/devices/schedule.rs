@@ -111,7 +111,7 @@ fn experiment() -> Experiment {
         salt: "s".to_owned(),
         arms: vec![arm("control"), arm("treatment")],
         weights: vec![5_000, 5_000],
-        status: experiments::Status::Running,
+        status: experiments::ExperimentStatus::Running,
         shadow_only: false,
         horizon_ms: 20_000,
         window_ms: 2_500,

@@ -1,7 +1,7 @@
 //! What a report counts, what it leaves out, and what it says.
 
 use super::*;
-use crate::outcome::{Measure, SETTLE};
+use crate::outcome::{OutcomeMeasure, SETTLE};
 
 const HORIZON_MS: u64 = 600_000;
 
@@ -52,20 +52,21 @@ fn an_effect_is_found_and_has_the_right_sign() {
     let report = report(&study(&arms, &units));
     assert_eq!((report.sample_ratio.verdict, report.counted.as_slice()), (Split::Fair, [1_000, 1_000].as_slice()));
     let flips = &report.outcomes[0];
-    assert_eq!(flips.effects[0].verdict, Verdict::Better);
+    assert_eq!(flips.effects[0].verdict, EffectVerdict::Better);
     assert!(flips.effects[0].high.unwrap() < 0.0 && flips.means[1].mean < flips.means[0].mean);
     // Only those that thrash have a time to one stable socket: 100 an arm.
     assert_eq!(report.outcomes[1].means[0].units, 100);
     assert_eq!(report.outcomes[1].effects[0].units, [100, 100]);
     // Nobody was refused: no effect, and no claim of one.
     let refused = &report.outcomes[2].effects[0];
-    assert_eq!((refused.verdict, refused.estimate, refused.low), (Verdict::Undecided, Some(0.0), None));
+    assert_eq!((refused.verdict, refused.estimate, refused.low), (EffectVerdict::Undecided, Some(0.0), None));
 }
 
 #[test]
-fn worse_is_the_other_side_and_an_outcome_without_a_better_side_only_differs() {
+fn an_effect_is_worse_on_the_other_side_and_different_without_a_better_side() {
     let (arms, units) = (names(&["control", "treatment"]), devices(2_000));
-    for (better, verdict) in [(Direction::Higher, Verdict::Worse), (Direction::Neither, Verdict::Different)] {
+    for (better, verdict) in [(Direction::Higher, EffectVerdict::Worse), (Direction::Neither, EffectVerdict::Different)]
+    {
         let mut outcomes = SETTLE.to_vec();
         outcomes[0].better = better;
         let report = report(&Study { outcomes: &outcomes, ..study(&arms, &units) });
@@ -91,7 +92,7 @@ fn a_unit_is_counted_when_its_horizon_is_over_and_exposed_before() {
     assert_eq!((early.counted.as_slice(), early.left_out.under_way), ([50, 50].as_slice(), 900));
     assert_eq!(early.sample_ratio.exposed, [500, 500]);
     let effect = &early.outcomes[0].effects[0];
-    assert_eq!((effect.verdict, effect.low), (Verdict::TooEarly, None));
+    assert_eq!((effect.verdict, effect.low), (EffectVerdict::TooEarly, None));
     assert!(early.to_string().contains("too early (50 of 60 units)"), "{early}");
     // What was counted then is counted now with the same numbers: later units only come after.
     let later = report(&Study { units: &units[..100], ..study(&arms, &units) });
@@ -108,7 +109,7 @@ fn a_broken_split_reports_no_effect_and_says_why() {
 }
 
 #[test]
-fn records_that_do_not_fit_and_second_ones_are_left_out_and_said() {
+fn leaves_out_and_counts_repeated_records_and_those_that_do_not_fit() {
     let (arms, mut units) = (names(&["control", "treatment"]), devices(400));
     units[0].arm = 2;
     units[1].shares = vec![5_000, 4_999];
@@ -148,8 +149,8 @@ fn each_of_several_treatments_is_compared_with_control() {
     let all = report(&Study { outcomes: &SETTLE[..1], ..study(&arms, &units) });
     assert_eq!(all.alpha, 0.025);
     let [calm, calmer] = [&all.outcomes[0].effects[0], &all.outcomes[0].effects[1]];
-    assert_eq!((calm.units, calm.verdict), ([1_000, 600], Verdict::Undecided));
-    assert_eq!((calmer.units, calmer.verdict), ([1_000, 400], Verdict::Better));
+    assert_eq!((calm.units, calm.verdict), ([1_000, 600], EffectVerdict::Undecided));
+    assert_eq!((calmer.units, calmer.verdict), ([1_000, 400], EffectVerdict::Better));
     // The same without the other treatment: 5,000 and 2,000 are five and two sevenths.
     let mut alone = Sequence::default();
     for unit in units.iter().filter(|unit| unit.arm != 1) {
@@ -160,9 +161,9 @@ fn each_of_several_treatments_is_compared_with_control() {
 }
 
 #[test]
-fn it_is_read_as_a_table_and_as_json() {
+fn is_written_as_a_table_and_as_json() {
     let (arms, units) = (names(&["control", "treatment"]), devices(2_000));
-    let guardrail = Guardrail {
+    let guardrail = GuardrailReading {
         name: "stranded".to_owned(),
         arm: "treatment".to_owned(),
         value: 0.5,
@@ -187,6 +188,6 @@ fn it_is_read_as_a_table_and_as_json() {
     }
     let json = serde_json::to_string(&report).unwrap();
     assert!(json.contains(r#"{"name":"flips","measure":"count","better":"lower","means":[{"units":1000,"#), "{json}");
-    assert_eq!(serde_json::from_str::<Report>(&json).unwrap(), report);
-    assert_eq!(report.outcomes[1].outcome.measure, Measure::Milliseconds);
+    assert_eq!(serde_json::from_str::<ExperimentReport>(&json).unwrap(), report);
+    assert_eq!(report.outcomes[1].outcome.measure, OutcomeMeasure::Milliseconds);
 }

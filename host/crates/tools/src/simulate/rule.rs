@@ -145,7 +145,7 @@ impl SettleRules for LoadedRule {
         let SlotPolicy::Settle(policy) = &self.policy else { return native() };
         let at = Moment { now_ms: asked.now_ms, seed: asked.seed, key: device_key(asked.device) };
         let question = contract::settle_question(at, asked.window_ms, asked.incumbent, asked.newcomer, asked.history);
-        contract::to_settle(self.ask(policy, &question, || contract::from_settle(native())))
+        contract::settle_to_core(self.ask(policy, &question, || contract::settle_to_contract(native())))
     }
 }
 
@@ -156,7 +156,7 @@ impl Rules for LoadedRule {
         let native = || Native::default().choose(at, user, call, candidates);
         let SlotPolicy::Target(policy) = &self.policy else { return native() };
         let question = contract::target_question(moment(at, user), call, candidates);
-        contract::to_choice(self.ask(policy, &question, || contract::from_choice(native())))
+        contract::target_to_core(self.ask(policy, &question, || contract::target_to_contract(native())))
     }
 
     fn wait(&self, at: RuleMoment, user: &str, call: &Call, absence: &Absence) -> u32 {
@@ -172,7 +172,7 @@ impl Rules for LoadedRule {
         let native = || Native::default().judge(at, user, call, doubt);
         let SlotPolicy::Presence(policy) = &self.policy else { return native() };
         let question = contract::presence_question(moment(at, user), call, doubt);
-        contract::to_verdict(self.ask(policy, &question, || contract::from_verdict(native())))
+        contract::presence_to_core(self.ask(policy, &question, || contract::presence_to_contract(native())))
     }
 
     fn resume_ms(&self) -> Option<u32> {

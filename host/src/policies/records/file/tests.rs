@@ -7,10 +7,10 @@ fn lines(range: std::ops::Range<usize>) -> Vec<String> {
 }
 
 #[test]
-fn files_are_passed_on_when_they_are_full() {
+fn rotates_full_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.jsonl");
-    let mut files = Files::open(&path, 30, 3).unwrap();
+    let mut files = RecordFiles::open(&path, 30, 3).unwrap();
     for batch in [0..2, 2..9, 9..10] {
         let batch = lines(batch);
         let (written, error) = files.append(&batch);
@@ -26,12 +26,12 @@ fn files_are_passed_on_when_they_are_full() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "the first one is gone");
 }
 
-/// Nothing can be opened by a name that a folder has: as with a full disk, or without a descriptor.
+/// A folder with the name of the new file prevents that it is opened, as a full disk does.
 #[test]
-fn a_new_file_that_cannot_be_begun_costs_no_old_one() {
+fn loses_no_file_when_the_new_one_cannot_be_opened() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.jsonl");
-    let mut files = Files::open(&path, 30, 3).unwrap();
+    let mut files = RecordFiles::open(&path, 30, 3).unwrap();
     assert_eq!(files.append(&lines(0..9)).0, 9);
     let read = |number: usize| {
         let path = if number == 0 { path.clone() } else { named(&path, number) };
@@ -51,10 +51,10 @@ fn a_new_file_that_cannot_be_begun_costs_no_old_one() {
 }
 
 #[test]
-fn one_that_somebody_took_away_was_passed_on() {
+fn continues_after_its_file_was_removed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.jsonl");
-    let mut files = Files::open(&path, 30, 3).unwrap();
+    let mut files = RecordFiles::open(&path, 30, 3).unwrap();
     assert_eq!(files.append(&lines(0..6)).0, 6);
     fs::remove_file(&path).unwrap();
     assert_eq!(files.append(&lines(6..7)).0, 1);
@@ -64,46 +64,46 @@ fn one_that_somebody_took_away_was_passed_on() {
 }
 
 #[test]
-fn one_file_begins_anew() {
+fn a_single_file_is_emptied_when_it_is_full() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.jsonl");
-    let mut files = Files::open(&path, 30, 1).unwrap();
+    let mut files = RecordFiles::open(&path, 30, 1).unwrap();
     files.append(&lines(0..4));
     assert_eq!(fs::read_to_string(&path).unwrap(), lines(3..4).concat());
 }
 
 #[test]
-fn a_line_that_was_cut_off_is_taken_away() {
+fn removes_a_line_that_was_cut_off() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.jsonl");
     for (found, kept) in [("one\ntwo\nthr", "one\ntwo\n"), ("on", ""), ("", ""), ("one\n", "one\n")] {
         fs::write(&path, found).unwrap();
-        let mut files = Files::open(&path, 1_000, 2).unwrap();
+        let mut files = RecordFiles::open(&path, 1_000, 2).unwrap();
         files.append(&["new\n".to_owned()]);
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("{kept}new\n"));
     }
     fs::write(&path, vec![0; LINE_MAX_BYTES + 1]).unwrap();
-    assert!(Files::open(&path, 1_000, 2).is_err(), "no file of records");
+    assert!(RecordFiles::open(&path, 1_000, 2).is_err(), "no file of records");
 }
 
 #[test]
 fn a_file_has_one_writer() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.jsonl");
-    let mut files = Files::open(&path, 10, 2).unwrap();
-    assert!(Files::open(&path, 10, 2).is_err());
+    let mut files = RecordFiles::open(&path, 10, 2).unwrap();
+    assert!(RecordFiles::open(&path, 10, 2).is_err());
     files.append(&lines(0..2));
-    assert!(Files::open(&path, 10, 2).is_err(), "the next one, too");
+    assert!(RecordFiles::open(&path, 10, 2).is_err(), "the next one, too");
     drop(files);
-    assert!(Files::open(&path, 10, 2).is_ok());
-    assert!(Files::open(&folder.path().join("no/r.jsonl"), 10, 2).is_err());
+    assert!(RecordFiles::open(&path, 10, 2).is_ok());
+    assert!(RecordFiles::open(&folder.path().join("no/r.jsonl"), 10, 2).is_err());
 }
 
 #[test]
-fn what_a_full_disk_takes_not_is_said_and_leaves_no_half_line() {
+fn reports_a_full_disk_and_leaves_no_half_line() {
     // Every write to it fails, as on a full disk.
     let Ok(file) = OpenOptions::new().append(true).open("/dev/full") else { panic!("/dev/full is part of Linux") };
-    let mut files = Files { path: "/dev/full".into(), file, bytes: 0, bytes_max: 1_000, files: 2 };
+    let mut files = RecordFiles { path: "/dev/full".into(), file, bytes: 0, bytes_max: 1_000, files: 2 };
     let (written, error) = files.append(&lines(0..3));
     assert_eq!((written, error.unwrap().kind()), (0, io::ErrorKind::StorageFull));
     assert_eq!(files.bytes, 0);
