@@ -11,7 +11,7 @@ pub mod command;
 pub mod event;
 pub mod limiter;
 pub mod record;
-pub mod register;
+pub mod registration;
 pub mod sessions;
 pub mod settings;
 pub mod throttle;
@@ -21,7 +21,7 @@ pub use command::DeviceCommand;
 pub use event::{SessionEvent, SessionOutcome, SessionReason};
 pub use limiter::{Admission, Limiter, LimiterKey};
 pub use record::{DeviceRecord, DeviceStatus, Ended, Happened, Holder};
-pub use register::{
+pub use registration::{
     AuthError, CloseReason, Credentials, Moment, OpId, OwnerAnswer, Proof, RegisterId, Registration, StoreAway,
     SwapResult, ThrottleReason, TooManySockets,
 };

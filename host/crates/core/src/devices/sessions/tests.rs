@@ -12,7 +12,7 @@ use crate::decisions::{Departure, Liveness, SettleVerdict, rules};
 use crate::devices::event::{SessionOutcome, SessionReason};
 use crate::devices::limiter::LimiterKey;
 use crate::devices::record::{DeviceRecord, DeviceStatus, Fate, Holder};
-use crate::devices::register::{
+use crate::devices::registration::{
     AuthError, CloseReason, Credentials, OpId, OwnerAnswer, Proof, Registration, StoreAway, SwapResult, ThrottleReason,
     TooManySockets,
 };
