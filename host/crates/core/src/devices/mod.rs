@@ -4,7 +4,7 @@
 //! - [`limiter`]: how often somebody may try to register, by name, before anything of it is looked at.
 //! - [`throttle`]: how often a device that proved itself may reconnect.
 //! - [`record`]: what the cluster's store holds of a device, and how it changes.
-//! - [`register`]: what a socket brings to register, and how that was found to be. [`command`]: what the machine wants
+//! - [`registration`]: what a socket brings to register, and how that was found to be. [`command`]: what the machine wants
 //!   done. [`event`]: what it decided, for the log.
 
 pub mod command;
