@@ -1,7 +1,7 @@
 //! Pointwork: a Socket.IO host whose routing decisions are WebAssembly policies, which an operator replaces while it serves.
 //!
 //! The rooms, from the bottom up:
-//! - [`config`] and [`driver`]: settings; the lock, clock and timer of the pure machines.
+//! - [`config`] and `driver`: settings; the lock, clock and timer of the pure machines.
 //! - [`edge`], [`telemetry`], [`cluster`]: from a TCP connection to an event; log, metrics and traces; the other replicas.
 //! - [`policies`]: which policy answers in each slot, and how operators change that.
 //! - [`calls`] and [`devices`]: drive the machines of `pointwork-core`.

@@ -6,7 +6,7 @@ use pointwork_core::Time;
 
 use super::{
     action::{CallAction, GraceQuestion},
-    requests::{NotSent, OutgoingRequest},
+    daemon_requests::{NotSent, OutgoingRequest},
     shard::Shard,
     state::Calls,
 };
@@ -58,7 +58,7 @@ impl Calls {
                 machine.1
             }
             CallAction::Notify { notice } => {
-                notice.give();
+                notice.send();
                 Vec::new()
             }
             CallAction::Answer { open_call, answer } => {

@@ -10,8 +10,9 @@ use tokio::sync::Semaphore;
 
 use super::{
     call::budget::CallBudget,
+    daemon_requests,
     daemons::{announced, late_results, node_lookup::LOOKS_MAX},
-    requests, shard,
+    shard,
     state::{Calls, CallsConfig, Lookups, SHARDS},
 };
 use crate::{
@@ -56,7 +57,7 @@ impl Calls {
         }
         announced::subscribe(&calls);
         late_results::serve(&calls);
-        requests::trace(&calls);
+        daemon_requests::trace(&calls);
         calls
     }
 }

@@ -4,16 +4,14 @@ use std::sync::Arc;
 
 use pointwork_core::{
     SocketId,
-    decisions::{self, Incumbent, Newcomer},
     devices::{
-        CloseReason, DeviceCommand, DeviceStatus, Holder, Moment, OpId, OwnerAnswer, RegisterId, SessionEvent,
-        StoreAway,
+        CloseReason, DeviceCommand, DeviceStatus, Holder, Moment, OwnerAnswer, RegisterId, SessionEvent, StoreAway,
     },
     time::span_ms,
 };
 use serde_json::json;
 
-use super::state::{DeviceState, Devices, at_moment};
+use super::state::{Devices, SessionsState, at_moment};
 use crate::{
     cluster::device_store::Unread,
     edge::{disconnect::close_socket, send::emit, socketio::SocketRef, transport::silence},
@@ -22,12 +20,12 @@ use crate::{
 
 impl Devices {
     /// Takes one step of the machine and carries out all that follows from it.
-    pub(super) fn drive<T>(self: &Arc<Self>, step: impl FnOnce(&mut DeviceState, Moment) -> T) -> T {
+    pub(super) fn drive<T>(self: &Arc<Self>, step: impl FnOnce(&mut SessionsState, Moment) -> T) -> T {
         self.driver.drive(at_moment(step), |command| self.carry_out(command))
     }
 
     /// The same for news that a task of the cluster brings; see [`Driver::drive_aside`](crate::driver::Driver::drive_aside).
-    pub(super) fn drive_aside<T>(self: &Arc<Self>, step: impl FnOnce(&mut DeviceState, Moment) -> T) -> T {
+    pub(super) fn drive_aside<T>(self: &Arc<Self>, step: impl FnOnce(&mut SessionsState, Moment) -> T) -> T {
         let devices = self.clone();
         self.driver.drive_aside(at_moment(step), move |command| devices.carry_out(command))
     }
@@ -36,10 +34,7 @@ impl Devices {
     fn carry_out(self: &Arc<Self>, command: DeviceCommand) -> Vec<DeviceCommand> {
         match command {
             DeviceCommand::CheckToken { socket, register } => return self.check_token(socket, register),
-            DeviceCommand::AskSettle { device, op, window_ms, incumbent, newcomer, history, trial, pinned, .. } => {
-                let whom = DeviceInArm { device: &device, trial: trial.as_deref(), pinned: pinned.as_deref() };
-                return self.ask_settle(&device, &whom, op, window_ms, incumbent, &newcomer, &history);
-            }
+            DeviceCommand::AskSettle { .. } => return self.ask_settle(command),
             DeviceCommand::Read { .. }
             | DeviceCommand::Swap { .. }
             | DeviceCommand::AskOwner { .. }
@@ -75,26 +70,23 @@ impl Devices {
     }
 
     /// Asks `settle` which of two sockets holds the session.
-    fn ask_settle(
-        &self,
-        device: &Arc<str>,
-        whom: &DeviceInArm<'_>,
-        op: OpId,
-        window_ms: u32,
-        mut incumbent: Incumbent,
-        newcomer: &Newcomer,
-        history: &[decisions::Event],
-    ) -> Vec<DeviceCommand> {
-        let silent_ms = if incumbent.local { self.silence_of_holder(device) } else { u32::MAX };
+    fn ask_settle(&self, command: DeviceCommand) -> Vec<DeviceCommand> {
+        let DeviceCommand::AskSettle { device, op, window_ms, mut incumbent, newcomer, history, trial, pinned, .. } =
+            command
+        else {
+            return Vec::new();
+        };
+        let silent_ms = if incumbent.local { self.silence_of_holder(&device) } else { u32::MAX };
         incumbent.idle_ms = incumbent.idle_ms.min(silent_ms);
+        let whom = DeviceInArm { device: &device, trial: trial.as_deref(), pinned: pinned.as_deref() };
         let SettleDecision { verdict, exposure, source } =
-            self.policies.settle_device(whom, window_ms, &incumbent, newcomer, history);
-        let settled = |state: &mut DeviceState, at| {
+            self.policies.settle_device(&whom, window_ms, &incumbent, &newcomer, &history);
+        let settled = |state: &mut SessionsState, at| {
             state.settle_sources.note(op, source);
-            if let Some(holder) = state.sessions.holder(device) {
+            if let Some(holder) = state.sessions.holder(&device) {
                 state.sessions.handle_heard(holder.socket, silent_ms, at);
             }
-            state.sessions.handle_verdict(device, op, verdict, exposure, at);
+            state.sessions.handle_verdict(&device, op, verdict, exposure, at);
         };
         self.driver.step(at_moment(settled)).1
     }
@@ -126,13 +118,13 @@ impl Devices {
     }
 
     fn check_token(&self, socket: SocketId, register: RegisterId) -> Vec<DeviceCommand> {
-        let take = |state: &mut DeviceState, _| {
+        let take = |state: &mut SessionsState, _| {
             let client = state.clients.get_mut(&socket);
             client.map(|client| (client.token.take(), client.claimed.clone())).unwrap_or_default()
         };
         let ((token, claimed), mut commands) = self.driver.step(take);
         let proof = self.tokens.check(token.as_deref(), claimed.as_deref());
-        let proven = |state: &mut DeviceState, at| state.sessions.handle_proof(socket, register, proof, at);
+        let proven = |state: &mut SessionsState, at| state.sessions.handle_proof(socket, register, proof, at);
         commands.extend(self.driver.step(at_moment(proven)).1);
         commands
     }

@@ -4,6 +4,7 @@
 //! namespace `/device`, on the records in the store, and at other replicas.
 
 mod carry_out;
+mod client_events;
 mod dashboards;
 mod lag;
 mod operate;

@@ -9,8 +9,7 @@ use std::{
 use pointwork_core::{
     SocketId, Time,
     decisions::Departure,
-    devices::{DeviceCommand, DeviceSessions, Moment, Registration},
-    time::span_ms,
+    devices::{DeviceCommand, DeviceSessions, Moment},
 };
 use socketioxide_redis_streams::Namespace;
 use tokio::time::sleep;
@@ -21,10 +20,8 @@ use crate::{
     config::Config,
     driver::{Clock, Driver, Machine, clock::unix_ms},
     edge::{
-        auth::{AuthError, TokenClaims, Verifier},
-        disconnect::close_socket,
-        socketio::{SocketIo, SocketRef, socket_id},
-        transport::silence,
+        auth::Verifier,
+        socketio::{SocketIo, SocketRef},
     },
     policies::slots::Policies,
 };
@@ -39,7 +36,7 @@ const FAREWELL_MAX: Duration = Duration::from_secs(1);
 
 /// The devices of this replica.
 pub struct Devices {
-    pub(super) driver: Driver<DeviceState>,
+    pub(super) driver: Driver<SessionsState>,
     pub(super) store: Arc<DeviceStore>,
     pub(super) tokens: Tokens,
     pub(super) policies: Arc<Policies>,
@@ -49,7 +46,7 @@ pub struct Devices {
 }
 
 /// What the driver's lock guards.
-pub(super) struct DeviceState {
+pub(super) struct SessionsState {
     pub(super) sessions: DeviceSessions,
     /// Exactly those that the machine knows.
     pub(super) clients: HashMap<SocketId, DeviceClient>,
@@ -64,7 +61,7 @@ pub(super) struct DeviceClient {
     pub(super) token: Option<String>,
 }
 
-impl Machine for DeviceState {
+impl Machine for SessionsState {
     type Command = DeviceCommand;
 
     fn next_command(&mut self) -> Option<DeviceCommand> {
@@ -78,8 +75,8 @@ impl Machine for DeviceState {
 
 /// Makes a step that is told the wall clock's time too.
 pub(super) fn at_moment<T>(
-    step: impl FnOnce(&mut DeviceState, Moment) -> T,
-) -> impl FnOnce(&mut DeviceState, Time) -> T {
+    step: impl FnOnce(&mut SessionsState, Moment) -> T,
+) -> impl FnOnce(&mut SessionsState, Time) -> T {
     |state, now| step(state, Moment { now, unix_ms: unix_ms() })
 }
 
@@ -95,7 +92,7 @@ impl Devices {
     ) -> Arc<Self> {
         let cluster = replicas.cluster();
         let sessions = DeviceSessions::new(cluster.uid().into(), config.device.settings());
-        let state = DeviceState { sessions, clients: HashMap::new(), settle_sources: SettleSources::default() };
+        let state = SessionsState { sessions, clients: HashMap::new(), settle_sources: SettleSources::default() };
         Arc::new(Self {
             driver: Driver::new(state, Clock::start()),
             store,
@@ -105,62 +102,6 @@ impl Devices {
             replicas,
             io: OnceLock::new(),
         })
-    }
-
-    /// A socket of the namespace is connected.
-    pub(crate) fn connect(self: &Arc<Self>, socket: &SocketRef) {
-        let id = socket_id(socket.id);
-        let connected = self.drive(|state, at| {
-            let client = DeviceClient { socket: socket.clone(), claimed: None, token: None };
-            state.sessions.handle_open(id, at).map(|()| state.clients.insert(id, client))
-        });
-        if connected.is_err() {
-            metrics::counter!("pointwork_device_sockets_refused_total").increment(1);
-            close_socket(socket.clone());
-        }
-    }
-
-    /// `device:register`, with the device token if the device brought one.
-    pub(crate) fn register(self: &Arc<Self>, socket: SocketId, registration: Registration, token: Option<String>) {
-        self.drive(|state, at| {
-            if let Some(client) = state.clients.get_mut(&socket) {
-                client.claimed.clone_from(&registration.device);
-                client.token = token;
-            }
-            state.sessions.handle_register(socket, registration, at);
-        });
-    }
-
-    /// `device:heartbeat`.
-    pub(crate) fn heartbeat(self: &Arc<Self>, socket: SocketId, device: &Arc<str>) {
-        self.drive(|state, at| state.sessions.handle_heartbeat(socket, device, at));
-    }
-
-    /// Any other event of a device.
-    pub(crate) fn touch(self: &Arc<Self>, socket: SocketId) {
-        self.drive(|state, at| state.sessions.handle_packet(socket, at));
-    }
-
-    /// The socket is gone.
-    pub(crate) fn disconnect(self: &Arc<Self>, socket: SocketId, departure: Departure) {
-        self.drive(|state, at| {
-            if let Some(client) = state.clients.remove(&socket) {
-                if let Some(silent) = silence(&client.socket) {
-                    state.sessions.handle_heard(socket, span_ms(silent), at);
-                }
-                state.sessions.handle_close(socket, departure, at);
-            }
-        });
-    }
-
-    /// Whether the host can make device tokens, and so pair devices.
-    pub(crate) fn can_pair(&self) -> bool {
-        self.tokens.can_mint()
-    }
-
-    /// Verifies the token of a user who watches devices.
-    pub(crate) fn verify_user(&self, token: &str) -> Result<TokenClaims, AuthError> {
-        self.tokens.user(token)
     }
 
     /// The server is about to close, which ends connections without a disconnect: writes the end of each session to the store.

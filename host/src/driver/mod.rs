@@ -1,10 +1,10 @@
 //! Runs a pure machine of `pointwork-core`: locks it, feeds it, carries out its commands, and wakes it at its next deadline.
 
 pub(crate) mod clock;
-mod machine;
+mod drive;
 mod timer;
 
 pub(crate) use self::{
     clock::Clock,
-    machine::{Driver, Machine, keep_time},
+    drive::{Driver, Machine, keep_time},
 };

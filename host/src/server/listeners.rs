@@ -13,7 +13,7 @@ use crate::{
         admission::ConnectionLimits,
         connection::ConnectionListener,
         http::{HttpTimeouts, request_head, serve},
-        tls::{CertificateFiles, Tls, TlsError},
+        tls::{CertificateFiles, ListenerCertificate, TlsError},
         transport::{PollingSessions, track_polling},
     },
     operate::{
@@ -44,8 +44,8 @@ pub(super) struct Listening {
 pub(super) struct Listeners {
     clients: TcpListener,
     operators: TcpListener,
-    client_tls: Option<Tls>,
-    operator_tls: Option<Tls>,
+    client_tls: Option<ListenerCertificate>,
+    operator_tls: Option<ListenerCertificate>,
 }
 
 /// The tasks that serve the listeners.
@@ -74,7 +74,7 @@ impl Listeners {
     /// # Errors
     /// When the system does not tell.
     pub(super) fn addresses(&self, config: &Config) -> anyhow::Result<Listening> {
-        let scheme = |tls: &Option<Tls>| if tls.is_some() { "https" } else { "http" };
+        let scheme = |tls: &Option<ListenerCertificate>| if tls.is_some() { "https" } else { "http" };
         let (clients, operators) = (scheme(&self.client_tls), scheme(&self.operator_tls));
         Ok(Listening {
             socketio: format!("{clients}://{}{}", self.clients.local_addr()?, config.listen.path),
@@ -146,15 +146,17 @@ async fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener>
     TcpListener::bind(address).await.with_context(|| format!("{setting}: cannot listen on {address}"))
 }
 
-fn tls_of_clients(config: &Config) -> Result<Option<Tls>, TlsError> {
+fn tls_of_clients(config: &Config) -> Result<Option<ListenerCertificate>, TlsError> {
     let tls = &config.listen.tls;
-    tls_of(&tls.cert, &tls.key, None).map(|files| Tls::open(files, "clients", tls.reload_ms.as_millis())).transpose()
+    tls_of(&tls.cert, &tls.key, None)
+        .map(|files| ListenerCertificate::open(files, "clients", tls.reload_ms.as_millis()))
+        .transpose()
 }
 
-fn tls_of_operators(config: &Config) -> Result<Option<Tls>, TlsError> {
+fn tls_of_operators(config: &Config) -> Result<Option<ListenerCertificate>, TlsError> {
     let tls = &config.admin.tls;
     let files = tls_of(&tls.cert, &tls.key, tls.client_ca.clone());
-    files.map(|files| Tls::open(files, "admin", tls.reload_ms.as_millis())).transpose()
+    files.map(|files| ListenerCertificate::open(files, "admin", tls.reload_ms.as_millis())).transpose()
 }
 
 fn tls_of(cert: &Option<PathBuf>, key: &Option<PathBuf>, client_ca: Option<PathBuf>) -> Option<CertificateFiles> {

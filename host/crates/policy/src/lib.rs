@@ -24,6 +24,9 @@ pub use engine::{Engine, EngineError};
 pub use guest::{Answer, AskError, Asker, Digest, FailureKind, Inspection, LoadError, Module, NoDigest, PolicyJson};
 pub use guest::{WASM_MAX_BYTES, inspect};
 pub use sandbox::SlotLimits;
-pub use slot::{ARMS_MAX, ArmError, ArmStatus, Breaker, By, Decision, DecisionFailure, KEPT_MAX, KeptStatus};
+pub use slot::{
+    ARMS_MAX, ArmError, ArmStatus, BREAKER_FAILURES, BREAKER_WINDOW_MS, Breaker, By, Decision, DecisionFailure,
+    KEPT_MAX, KeptStatus,
+};
 pub use slot::{LoadFailure, LoadReport, Policy, Prepared, QUARANTINED_MAX, Quarantined, Shadow, SlotStatus, Standing};
 pub use slot::{Trip, TripHook, UndoError};

@@ -8,7 +8,7 @@ use tokio::{task::AbortHandle, time::Instant};
 use super::{budget::Reservation, location::SocketLocation};
 use crate::{
     edge::{
-        payload::{RpcAnswer, RpcWaiting},
+        payload::{RPC_WAITING, RpcAnswer, RpcWaiting},
         send::{acknowledge, emit},
         socketio::{AckSender, SocketRef},
     },
@@ -139,10 +139,10 @@ pub(in crate::calls) struct WaitingNotice {
 
 impl WaitingNotice {
     /// `rpc-waiting {method, sinceMs, deadlineMs}`.
-    pub(in crate::calls) fn give(self) {
+    pub(in crate::calls) fn send(self) {
         let waiting =
             RpcWaiting { method: &self.method, since_ms: millis_up(self.since), deadline_ms: millis_up(self.left) };
-        emit(&self.caller, "rpc-waiting", &waiting);
+        emit(&self.caller, RPC_WAITING, &waiting);
     }
 }
 

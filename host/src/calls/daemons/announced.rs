@@ -77,7 +77,7 @@ pub(in crate::calls) fn subscribe(calls: &Arc<Calls>) {
         let Some(calls) = weak.upgrade() else { return };
         match news {
             News::Link { up } => calls.link(*up),
-            News::Daemons { command, owner } => calls.remote((*command).clone(), |socket| owner(socket)),
+            News::Daemons { command, owner } => calls.remote((*command).clone(), owner),
             News::Draining { replica, is_draining } => calls.draining(*replica, *is_draining),
             News::Resumed(resumed) => calls.resume(resumed),
             News::RedisEmptied | News::ReplicaGone { .. } => {}

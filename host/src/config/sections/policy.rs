@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pointwork_policy::PolicyJson;
+use pointwork_policy::{BREAKER_FAILURES, BREAKER_WINDOW_MS, PolicyJson};
 use serde::{Deserialize, Serialize};
 
 use super::records::RecordsConfig;
@@ -24,9 +24,9 @@ section! {
         /// How long a file must have been unchanged before it is loaded, in milliseconds.
         pub quiet_ms: Bounded<1, 60_000> = Bounded::literal::<40>(),
         /// With so many failures of one generation within `breaker_window_ms` the last good one is back.
-        pub breaker_failures: Bounded<1, 10_000> = Bounded::literal::<5>(),
+        pub breaker_failures: Bounded<1, 10_000> = Bounded::literal::<BREAKER_FAILURES>(),
         /// By the moments of the questions, in milliseconds.
-        pub breaker_window_ms: Bounded<1, 86_400_000> = Bounded::literal::<60_000>(),
+        pub breaker_window_ms: Bounded<1, 86_400_000> = Bounded::literal::<BREAKER_WINDOW_MS>(),
         /// Where the last good policies and the quarantine are kept over a restart; without it nowhere.
         #[serde(default, deserialize_with = "text::non_empty")]
         pub state_dir: Option<PathBuf> = None,

@@ -1,5 +1,6 @@
 //! `[rpc]`: calls from one client to another. Defaults are those of the field's deployments.
 
+use pointwork_core::decisions::rules::GRACE_MS;
 use serde::{Deserialize, Serialize};
 
 use crate::config::values::section::section;
@@ -23,7 +24,7 @@ section! {
     /// Timeouts and limits of calls.
     pub struct RpcConfig {
         /// How long a call waits for a daemon that is not there, in milliseconds; 0 fails it at once.
-        pub grace_ms: Bounded<0, 3_600_000> = Bounded::literal::<10_000>(),
+        pub grace_ms: Bounded<0, 3_600_000> = Bounded::literal::<GRACE_MS>(),
         /// Between two looks for a daemon while a call waits, in milliseconds.
         pub reconnect_poll_ms: Bounded<1, 3_600_000> = Bounded::literal::<200>(),
         /// Between two looks whether the target of a call in flight is still there, in milliseconds.

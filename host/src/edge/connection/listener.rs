@@ -6,7 +6,7 @@ use axum::serve::Listener;
 use tokio::net::TcpListener;
 
 use super::{stream::ByteStream, tcp_connection::TcpConnection};
-use crate::edge::{admission::ConnectionLimits, tls::Tls};
+use crate::edge::{admission::ConnectionLimits, tls::ListenerCertificate};
 
 /// The answer to a connection over a limit, so that a load balancer tries another replica. A TLS connection gets none: the handshake comes first.
 const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
@@ -16,7 +16,7 @@ pub(crate) struct ConnectionListener {
     listener: TcpListener,
     silence_max: Duration,
     limits: ConnectionLimits,
-    tls: Option<Tls>,
+    tls: Option<ListenerCertificate>,
 }
 
 impl ConnectionListener {
@@ -25,7 +25,7 @@ impl ConnectionListener {
         listener: TcpListener,
         silence_max: Duration,
         limits: ConnectionLimits,
-        tls: Option<Tls>,
+        tls: Option<ListenerCertificate>,
     ) -> Self {
         Self { listener, silence_max, limits, tls }
     }

@@ -4,10 +4,12 @@ mod any_value;
 mod capabilities;
 mod field;
 mod handshake;
+mod handshake_refusal;
 mod identify;
 
 pub use self::{
     capabilities::Capabilities,
     handshake::Handshake,
-    identify::{ClientType, HandshakeRefusal, Identity, identify},
+    handshake_refusal::HandshakeRefusal,
+    identify::{ClientType, Identity, identify},
 };

@@ -5,5 +5,5 @@ mod rpc;
 
 pub(crate) use self::{
     incoming::{Args, IncomingEvent, PayloadError, attachment_bytes, check_args, memory_bytes, take_field},
-    rpc::{RPC_REQUEST, RpcAnswer, RpcRequest, RpcWaiting},
+    rpc::{RPC_REQUEST, RPC_WAITING, RpcAnswer, RpcRequest, RpcWaiting},
 };

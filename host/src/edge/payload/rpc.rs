@@ -35,6 +35,8 @@ impl RpcAnswer {
     }
 }
 
+/// The event that tells a caller that its call waits for a daemon.
+pub(crate) const RPC_WAITING: &str = "rpc-waiting";
 /// The event that sends a request to a daemon.
 pub(crate) const RPC_REQUEST: &str = "rpc-request";
 

@@ -16,7 +16,7 @@ use tokio_rustls::{
 };
 
 use super::{
-    CertificateFiles, Tls,
+    CertificateFiles, ListenerCertificate,
     files::{certificates, key},
     server_config::{authorities, provider},
 };
@@ -77,7 +77,7 @@ impl Authority {
     }
 }
 
-async fn listen(tls: &Tls, silence_max: Duration) -> (ConnectionListener, u16) {
+async fn listen(tls: &ListenerCertificate, silence_max: Duration) -> (ConnectionListener, u16) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     (ConnectionListener::new(listener, silence_max, ConnectionLimits::of_operators(), Some(tls.clone())), port)
@@ -88,7 +88,7 @@ const LONG: Duration = Duration::from_secs(3_600);
 type Client = client::TlsStream<TcpStream>;
 
 /// Both ends of a connection, after one byte.
-async fn connected(tls: &Tls, connector: TlsConnector) -> (TcpConnection, Client) {
+async fn connected(tls: &ListenerCertificate, connector: TlsConnector) -> (TcpConnection, Client) {
     let (mut listener, port) = listen(tls, LONG).await;
     let dialling = tokio::spawn(dial(connector, port));
     let (mut connection, _) = listener.accept().await;
@@ -111,7 +111,7 @@ fn leaf(client: &Client) -> Vec<u8> {
 async fn tls_changes_no_byte() {
     let authority = Authority::new();
     authority.issue("server");
-    let tls = Tls::open(authority.files("server", false), "test", LONG).unwrap();
+    let tls = ListenerCertificate::open(authority.files("server", false), "test", LONG).unwrap();
     let (connection, client) = connected(&tls, authority.client(None)).await;
     assert_eq!(client.get_ref().1.alpn_protocol(), None, "a client that asks for nothing is given nothing");
     let sent: Vec<u8> = (0..500_003_u32).map(|index| (index % 251) as u8).collect();
@@ -146,7 +146,7 @@ async fn tls_changes_no_byte() {
 async fn a_client_without_a_handshake_delays_nobody_and_is_disconnected() {
     let authority = Authority::new();
     authority.issue("server");
-    let tls = Tls::open(authority.files("server", false), "test", LONG).unwrap();
+    let tls = ListenerCertificate::open(authority.files("server", false), "test", LONG).unwrap();
     let (mut listener, port) = listen(&tls, Duration::from_millis(100)).await;
     let silent = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
     let (mut held_up, _) = listener.accept().await;
@@ -162,7 +162,7 @@ async fn a_client_without_a_handshake_delays_nobody_and_is_disconnected() {
 async fn rejects_a_client_without_tls() {
     let authority = Authority::new();
     authority.issue("server");
-    let tls = Tls::open(authority.files("server", false), "test", LONG).unwrap();
+    let tls = ListenerCertificate::open(authority.files("server", false), "test", LONG).unwrap();
     let (mut listener, port) = listen(&tls, LONG).await;
     let mut plain = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
     plain.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
@@ -179,7 +179,7 @@ async fn reports_a_verified_client_certificate() {
     let (authority, stranger) = (Authority::new(), Authority::new());
     authority.issue("server");
     authority.issue("operator");
-    let tls = Tls::open(authority.files("server", true), "test", LONG).unwrap();
+    let tls = ListenerCertificate::open(authority.files("server", true), "test", LONG).unwrap();
     let (connection, client) = connected(&tls, authority.client(Some("operator"))).await;
     assert!(connection.handle().is_certified());
     drop(client);
@@ -202,7 +202,7 @@ async fn loads_a_renewed_certificate_and_ignores_a_broken_one() {
     let authority = Authority::new();
     authority.issue("server");
     let files = authority.files("server", false);
-    let tls = Tls::open(files.clone(), "test", Duration::from_millis(10)).unwrap();
+    let tls = ListenerCertificate::open(files.clone(), "test", Duration::from_millis(10)).unwrap();
     let serving = async || leaf(&connected(&tls, authority.client(None)).await.1);
     let first = serving().await;
     // A new certificate whose key has not come yet: not of each other.
@@ -237,7 +237,8 @@ async fn errors_name_the_file_and_never_quote_a_key() {
     authority.issue("server");
     authority.issue("other");
     let files = authority.files("server", true);
-    let problem = |files: &CertificateFiles| Tls::open(files.clone(), "test", LONG).err().unwrap().to_string();
+    let problem =
+        |files: &CertificateFiles| ListenerCertificate::open(files.clone(), "test", LONG).err().unwrap().to_string();
     let missing = CertificateFiles { cert: "/no/such.pem".into(), ..files.clone() };
     assert!(problem(&missing).starts_with("/no/such.pem cannot be read"), "{}", problem(&missing));
     let swapped = CertificateFiles { cert: files.key.clone(), ..files.clone() };

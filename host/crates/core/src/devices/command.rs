@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::event::SessionEvent;
 use super::record::{DeviceRecord, DeviceStatus, Holder};
-use super::register::{AuthError, CloseReason, OpId, RegisterId, ThrottleReason};
+use super::registration::{AuthError, CloseReason, OpId, RegisterId, ThrottleReason};
 use crate::decisions::{Event, Incumbent, Newcomer};
 use crate::experiments::{Exposure, Trial};
 use crate::ids::SocketId;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::register::{AuthError, OpId};
+use super::registration::{AuthError, OpId};
 use crate::decisions::Incumbent;
 use crate::experiments::Exposure;
 use crate::ids::SocketId;

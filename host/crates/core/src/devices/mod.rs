@@ -4,14 +4,14 @@
 //! - [`limiter`]: how often somebody may try to register, by name, before anything of it is looked at.
 //! - [`throttle`]: how often a device that proved itself may reconnect.
 //! - [`record`]: what the cluster's store holds of a device, and how it changes.
-//! - [`register`]: what a socket brings to register, and how that was found to be. [`command`]: what the machine wants
+//! - [`registration`]: what a socket brings to register, and how that was found to be. [`command`]: what the machine wants
 //!   done. [`event`]: what it decided, for the log.
 
 pub mod command;
 pub mod event;
 pub mod limiter;
 pub mod record;
-pub mod register;
+pub mod registration;
 pub mod sessions;
 pub mod settings;
 pub mod throttle;
@@ -21,7 +21,7 @@ pub use command::DeviceCommand;
 pub use event::{SessionEvent, SessionOutcome, SessionReason};
 pub use limiter::{Admission, Limiter, LimiterKey};
 pub use record::{DeviceRecord, DeviceStatus, Ended, Happened, Holder};
-pub use register::{
+pub use registration::{
     AuthError, CloseReason, Credentials, Moment, OpId, OwnerAnswer, Proof, RegisterId, Registration, StoreAway,
     SwapResult, ThrottleReason, TooManySockets,
 };

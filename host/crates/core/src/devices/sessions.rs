@@ -58,7 +58,7 @@ use std::sync::Arc;
 use self::state::{DeviceSocket, DeviceState, Eviction, StoreState, TimerOwner};
 use super::command::DeviceCommand;
 use super::limiter::Limiter;
-use super::register::Moment;
+use super::registration::Moment;
 use super::settings::DeviceSettings;
 use super::throttle::{LoadBand, Throttle};
 use crate::ids::SocketId;

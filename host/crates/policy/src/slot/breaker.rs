@@ -6,6 +6,11 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// How many failures of one generation trip its breaker, by default.
+pub const BREAKER_FAILURES: u32 = 5;
+/// Within what time, by default, in milliseconds by the moments of the questions.
+pub const BREAKER_WINDOW_MS: u32 = 60_000;
+
 /// How many failures of one generation are tolerated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Breaker {
@@ -17,7 +22,7 @@ pub struct Breaker {
 
 impl Default for Breaker {
     fn default() -> Self {
-        Self { failures_max: 5, window_ms: 60_000 }
+        Self { failures_max: BREAKER_FAILURES as usize, window_ms: BREAKER_WINDOW_MS.into() }
     }
 }
 

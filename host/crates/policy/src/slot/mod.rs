@@ -12,7 +12,7 @@ mod status;
 mod undo;
 
 pub use arms::{ARMS_MAX, ArmError};
-pub use breaker::{Breaker, Trip, TripHook};
+pub use breaker::{BREAKER_FAILURES, BREAKER_WINDOW_MS, Breaker, Trip, TripHook};
 pub use decision::{By, Decision, Shadow};
 pub use history::{KEPT_MAX, QUARANTINED_MAX, Quarantined, Standing};
 pub use load::{LoadReport, Prepared};

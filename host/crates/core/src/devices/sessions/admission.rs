@@ -8,7 +8,7 @@ use super::{DeviceSessions, SHORT_RETRY_MS};
 use crate::devices::command::DeviceCommand;
 use crate::devices::event::{SessionOutcome, SessionReason};
 use crate::devices::limiter::Admission;
-use crate::devices::register::{
+use crate::devices::registration::{
     AuthError, CloseReason, Credentials, Moment, Proof, RegisterId, Registration, ThrottleReason,
 };
 use crate::ids::SocketId;

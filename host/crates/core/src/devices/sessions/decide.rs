@@ -8,7 +8,7 @@ use crate::decisions::{Departure, Incumbent, Liveness, Newcomer, SettleVerdict};
 use crate::devices::command::DeviceCommand;
 use crate::devices::event::SessionReason;
 use crate::devices::record::{DeviceRecord, Fate, Holder};
-use crate::devices::register::{AuthError, OpId, OwnerAnswer, ThrottleReason};
+use crate::devices::registration::{AuthError, OpId, OwnerAnswer, ThrottleReason};
 use crate::experiments::Exposure;
 use crate::time::{SPAN_UNKNOWN, span_ms};
 

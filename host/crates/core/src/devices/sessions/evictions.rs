@@ -9,7 +9,7 @@ use crate::decisions::SettleVerdict;
 use crate::devices::command::DeviceCommand;
 use crate::devices::event::{SessionOutcome, SessionReason};
 use crate::devices::record::Holder;
-use crate::devices::register::{CloseReason, Moment, OwnerAnswer};
+use crate::devices::registration::{CloseReason, Moment, OwnerAnswer};
 use crate::ids::SocketId;
 use crate::time::{millis, span_ms};
 

@@ -10,7 +10,7 @@ use crate::decisions::{Liveness, SettleVerdict, rules};
 use crate::devices::command::DeviceCommand;
 use crate::devices::event::SessionReason;
 use crate::devices::record::{DeviceRecord, DeviceStatus, Ended};
-use crate::devices::register::{Moment, OpId, OwnerAnswer, ReadResult, StoreAway, SwapResult, ThrottleReason};
+use crate::devices::registration::{Moment, OpId, OwnerAnswer, ReadResult, StoreAway, SwapResult, ThrottleReason};
 use crate::experiments::Exposure;
 use crate::ids::SocketId;
 use crate::time::{Time, millis};

@@ -8,7 +8,7 @@ use crate::decisions::Incumbent;
 use crate::devices::command::DeviceCommand;
 use crate::devices::event::{SessionEvent, SessionOutcome, SessionReason};
 use crate::devices::record::{DeviceRecord, Fate};
-use crate::devices::register::{CloseReason, OpId, SwapResult, ThrottleReason};
+use crate::devices::registration::{CloseReason, OpId, SwapResult, ThrottleReason};
 
 impl DeviceSessions {
     /// The compare-and-set of a register is done.

@@ -9,7 +9,7 @@ use crate::decisions::Departure;
 use crate::devices::command::DeviceCommand;
 use crate::devices::event::{SessionEvent, SessionOutcome, SessionReason};
 use crate::devices::record::{DeviceRecord, DeviceStatus, Fate, Holder};
-use crate::devices::register::{AuthError, CloseReason, Moment, OwnerAnswer, SwapResult, ThrottleReason};
+use crate::devices::registration::{AuthError, CloseReason, Moment, OwnerAnswer, SwapResult, ThrottleReason};
 use crate::ids::SocketId;
 use crate::time::millis;
 

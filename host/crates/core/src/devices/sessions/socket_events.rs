@@ -7,7 +7,7 @@ use super::{DeviceSessions, SHORT_RETRY_MS};
 use crate::decisions::Departure;
 use crate::devices::command::DeviceCommand;
 use crate::devices::event::SessionReason;
-use crate::devices::register::{CloseReason, Moment, OwnerAnswer, ThrottleReason, TooManySockets};
+use crate::devices::registration::{CloseReason, Moment, OwnerAnswer, ThrottleReason, TooManySockets};
 use crate::ids::SocketId;
 use crate::time::{Time, millis, span_ms};
 

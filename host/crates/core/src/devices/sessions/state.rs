@@ -8,7 +8,7 @@ use crate::decisions::{Departure, Incumbent, Liveness};
 use crate::devices::event::SessionReason;
 use crate::devices::limiter::Admission;
 use crate::devices::record::{DeviceRecord, Ended, Holder};
-use crate::devices::register::{OpId, RegisterId, Registration};
+use crate::devices::registration::{OpId, RegisterId, Registration};
 use crate::experiments::Exposure;
 use crate::ids::SocketId;
 use crate::time::Time;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::DeviceSessions;
 use super::state::{PendingRegister, Takeover, TimerOwner};
 use crate::devices::event::SessionReason;
-use crate::devices::register::{Moment, ThrottleReason};
+use crate::devices::registration::{Moment, ThrottleReason};
 use crate::time::millis;
 
 impl DeviceSessions {

@@ -1,5 +1,5 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-//! Tests one replica, step by step. Races, faults and storms are in the simulation (`tests/sessions`).
+//! Tests one replica, step by step. Races, faults and storms are in the simulation (`pointwork-simulation`, `tests/device_schedules.rs`).
 
 mod other_replicas;
 mod registers;
@@ -12,7 +12,7 @@ use crate::decisions::{Departure, Liveness, SettleVerdict, rules};
 use crate::devices::event::{SessionOutcome, SessionReason};
 use crate::devices::limiter::LimiterKey;
 use crate::devices::record::{DeviceRecord, DeviceStatus, Fate, Holder};
-use crate::devices::register::{
+use crate::devices::registration::{
     AuthError, CloseReason, Credentials, OpId, OwnerAnswer, Proof, Registration, StoreAway, SwapResult, ThrottleReason,
     TooManySockets,
 };

@@ -16,12 +16,12 @@ use super::{
 
 /// The TLS configuration of a listener, from the last contents of its files that were usable.
 #[derive(Clone)]
-pub(crate) struct Tls {
+pub(crate) struct ListenerCertificate {
     listener: &'static str,
     current: Arc<Mutex<Arc<ServerConfig>>>,
 }
 
-impl Tls {
+impl ListenerCertificate {
     /// Reads the files, and looks for changes every `reload`. Call it within a Tokio runtime. `listener` is the label of metrics and log
     /// lines.
     ///
