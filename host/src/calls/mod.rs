@@ -7,10 +7,10 @@
 mod action;
 mod call;
 mod carry_out;
-mod client_events;
 mod daemon_requests;
 mod daemons;
 mod drain;
+mod from_clients;
 mod run;
 mod shard;
 mod state;

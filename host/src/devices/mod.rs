@@ -4,8 +4,8 @@
 //! namespace `/device`, on the records in the store, and at other replicas.
 
 mod carry_out;
-mod client_events;
 mod dashboards;
+mod from_devices;
 mod lag;
 mod operate;
 mod peers;

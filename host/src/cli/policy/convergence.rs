@@ -10,7 +10,7 @@ use clap::Args;
 use pointwork_policy::SlotName;
 use serde_json::Value;
 
-use super::slot_status::{digest, push_failure, replica_status};
+use super::slot_wording::{digest, push_failure, replica_status};
 use crate::cli::{admin_client::AdminClient, json_fields::array};
 
 /// How often the status is read while a command waits.

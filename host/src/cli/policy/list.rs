@@ -1,6 +1,6 @@
 //! `pointwork policy list`: lists which policy serves each slot.
 
-use super::slot_status::{convergence, short_digest};
+use super::slot_wording::{convergence, short_digest};
 use crate::cli::{
     admin_client::AdminClient,
     json_fields::{array, text},

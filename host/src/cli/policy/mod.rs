@@ -7,7 +7,7 @@ mod pull;
 mod push;
 mod record;
 mod retry;
-mod slot_status;
+mod slot_wording;
 mod status;
 mod undo;
 

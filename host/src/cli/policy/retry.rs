@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{
     convergence::{PendingChange, WaitArgs},
-    slot_status::{digest, directory_result},
+    slot_wording::{digest, directory_result},
 };
 use crate::cli::admin_client::AdminClient;
 

@@ -4,7 +4,7 @@ use clap::Args;
 use pointwork_policy::SlotName;
 use serde_json::Value;
 
-use super::slot_status::{convergence, digest, push_failure, replica_status};
+use super::slot_wording::{convergence, digest, push_failure, replica_status};
 use crate::cli::{
     admin_client::AdminClient,
     json_fields::{array, text},

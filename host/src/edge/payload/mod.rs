@@ -1,9 +1,9 @@
 //! The payloads of events: what clients send, and what the host sends for calls.
 
 mod incoming;
-mod rpc;
+mod outgoing;
 
 pub(crate) use self::{
     incoming::{Args, IncomingEvent, PayloadError, attachment_bytes, check_args, memory_bytes, take_field},
-    rpc::{RPC_REQUEST, RPC_WAITING, RpcAnswer, RpcRequest, RpcWaiting},
+    outgoing::{RPC_REQUEST, RPC_WAITING, RpcAnswer, RpcRequest, RpcWaiting},
 };

@@ -8,7 +8,7 @@ use std::{collections::HashSet, time::Duration};
 use socketioxide::socket::Sid;
 use tokio::time::{Instant, sleep};
 
-use super::{parts::Drain, turns::Turns};
+use super::{pace::Turns, parts::Drain};
 use crate::{
     devices::{DASHBOARD_NSP, DEVICE_NSP},
     edge::{

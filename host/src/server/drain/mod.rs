@@ -6,8 +6,8 @@
 //! Callers follow when their calls have ended. Calls that are still open at `drain.deadline_ms` are broken off.
 
 mod closing;
+mod pace;
 mod parts;
 mod steps;
-mod turns;
 
 pub(super) use self::parts::{Drain, Drained};
