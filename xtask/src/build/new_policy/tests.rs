@@ -75,7 +75,7 @@ fn a_new_policy_of_each_slot_builds_is_tested_and_is_loaded_by_the_host() {
         let checked = host(&["check", "--slot", slot.name()]);
         assert!(checked.contains(&format!("{} 0.1.0 for slot {}", name(slot), slot.name())), "{checked}");
         let tested = host(&["test", "--count", "200", "--vectors", &vectors.to_string_lossy()]);
-        let all = slot.template().1.lines().count();
+        let all = slot.template().2.lines().count();
         assert!(tested.contains(&format!("vectors     {all} of {all} as they should be")), "{tested}");
     }
 }
