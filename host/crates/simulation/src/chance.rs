@@ -42,6 +42,7 @@ impl Chance {
     }
 
     /// A number below `bound`, which is not 0.
+    #[cfg(test)]
     pub(crate) fn below_u64(&mut self, bound: u64) -> u64 {
         self.0.u64(..bound)
     }

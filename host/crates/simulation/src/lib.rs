@@ -32,8 +32,5 @@ mod violation;
 
 pub use calls::{ERRORS, Failure, Flaw, Native, Report, RpcOutcomes, RuleMoment, Rules, STEPS, Schedule, Sweep, Swept};
 pub use counts::Counts;
-pub use devices::{
-    DeviceFlaw, DeviceReport, DeviceSchedule, NativeSettle, SettleOutcomes, SettleQuestion, SettleReport, SettleRules,
-    settle,
-};
+pub use devices::{NativeSettle, SettleOutcomes, SettleQuestion, SettleReport, SettleRules, settle};
 pub use violation::Violation;

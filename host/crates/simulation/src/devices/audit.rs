@@ -31,6 +31,7 @@
 mod auditor;
 mod records;
 mod sockets;
-mod trials;
 
+#[cfg(test)]
+pub(super) use auditor::SocketRecord;
 pub(super) use auditor::{Believed, DeviceAuditor};

@@ -66,6 +66,7 @@ pub(super) enum DeviceEvent {
     /// A replica's connection to the store is there again.
     StoreReconnected { replica: usize },
     /// An operator changes a device's record.
+    #[cfg(test)]
     Operate { device: usize, change: OperatorChange },
     /// A flaw: a device is said to be offline.
     FalseOffline { device: usize },
@@ -91,6 +92,7 @@ pub(super) enum SocketEnd {
 }
 
 /// What an operator does to a device.
+#[cfg(test)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OperatorChange {
     Disconnect,

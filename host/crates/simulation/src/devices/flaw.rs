@@ -1,8 +1,8 @@
-//! The mistakes that a world of devices can be made to make.
+//! Names the mistakes that a test can have a world of devices make.
 
 /// A mistake, to show that the simulation would notice it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DeviceFlaw {
+pub(super) enum DeviceFlaw {
     /// The store writes a record whatever its epoch is.
     SwapWithoutEpoch,
     /// A holder is evicted before another socket has won the session.

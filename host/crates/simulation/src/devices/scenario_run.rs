@@ -2,6 +2,7 @@
 
 use pointwork_core::devices::DeviceSettings;
 
+use super::conditions::ScenarioConditions;
 use super::events::DeviceEvent;
 use super::report::{SettleOutcomes, SettleReport};
 use super::rules::SettleRules;
@@ -18,8 +19,9 @@ const STRANDED_US: u64 = 20 * SECOND;
 /// Plays the world of a seed with a rule. The same arguments give the same report.
 pub fn settle(scenario: &SettleScenario, seed: u64, rules: &dyn SettleRules) -> SettleReport {
     let end_us = scenario.duration_s * SECOND;
-    let settings = settings(scenario);
-    let mut world = DeviceWorld::new(seed, Some(scenario), settings, scenario.replicas.count, end_us, rules);
+    let conditions = Box::new(ScenarioConditions::new(seed, scenario));
+    let (settings, replicas) = (settings(scenario), scenario.replicas.count);
+    let mut world = DeviceWorld::new(seed, conditions, Some(scenario), settings, replicas, end_us, rules);
     for device in 0..scenario.devices {
         plan_device(&mut world, scenario, device);
     }
@@ -55,8 +57,7 @@ fn settings(scenario: &SettleScenario) -> DeviceSettings {
 
 /// Everything that a device does of its own accord.
 fn plan_device(world: &mut DeviceWorld<'_>, scenario: &SettleScenario, whom: u64) {
-    let (clients, network, draws, end_us) =
-        (&scenario.clients, &scenario.network, world.conditions.draws, world.end_us);
+    let (clients, network, draws, end_us) = (&scenario.clients, &scenario.network, world.draws, world.end_us);
     let heartbeat_us = draws.micros(clients.heartbeat_ms, Drawn::Heartbeat, whom, 0);
     let address = draws.bits(Drawn::Move, whom, u64::MAX);
     let device = world.add_device(format!("device-{whom}").into(), address, heartbeat_us);
@@ -83,7 +84,7 @@ fn plan_device(world: &mut DeviceWorld<'_>, scenario: &SettleScenario, whom: u64
 
 /// Everything that goes wrong with the replicas and the store.
 fn plan_faults(world: &mut DeviceWorld<'_>, scenario: &SettleScenario) {
-    let (replicas, store, draws, end_us) = (&scenario.replicas, &scenario.store, world.conditions.draws, world.end_us);
+    let (replicas, store, draws, end_us) = (&scenario.replicas, &scenario.store, world.draws, world.end_us);
     for nth in 0..draws.span(replicas.kills, Drawn::Kill, 0, 0) {
         world.at(draws.below(end_us, Drawn::Kill, 1, nth), DeviceEvent::Kill { nth });
     }

@@ -36,10 +36,6 @@ impl DeviceAuditor {
         self.sockets.remove(&socket);
     }
 
-    pub(crate) fn is_registered(&self, socket: SocketId) -> bool {
-        self.sockets.get(&socket).is_some_and(|record| record.is_registered && !record.is_told_to_close)
-    }
-
     /// A replica wants something done. `record` is what the store holds of the device that the command's socket is of.
     pub(crate) fn check_command<'r>(
         &mut self,
@@ -148,12 +144,5 @@ impl DeviceAuditor {
             let is_told = self.sockets.get(&socket).is_none_or(|record| record.is_told_to_close);
             self.demand(is_told, "refused-is-closed", || format!("{socket:?} was refused, and is not closed"));
         }
-    }
-
-    /// When all is quiet: every register was answered.
-    pub(crate) fn check_answered(&mut self) {
-        let is_open = |record: &SocketRecord| record.arrived_us.is_some() || record.refreshes > 0;
-        let open = self.sockets.iter().find(|(_, record)| is_open(record)).map(|(socket, _)| *socket);
-        self.demand(open.is_none(), "every-register-answered", || format!("{open:?} was not answered"));
     }
 }

@@ -13,6 +13,7 @@ const SCAN_EVERY_US: u64 = 6 * SECOND;
 impl DeviceWorld<'_> {
     /// From now on nothing goes wrong.
     pub(crate) fn heal(&mut self) {
+        self.conditions.heal();
         if self.is_store_away {
             self.at(self.now_us, DeviceEvent::StoreBack { is_empty: false });
         }

@@ -21,10 +21,13 @@ impl DeviceWorld<'_> {
                 let now = self.moment(asked).now;
                 self.replicas[asked].machine.owner_answer(&self.devices[op.device].id, socket, now)
             }
-            Some(asked) if self.replicas[asked].is_known_dead => match self.flaw {
-                Some(DeviceFlaw::RefuseForTheDead) => OwnerAnswer::Alive { age_ms: 0, idle_ms: 0, heartbeat_ms: 0 },
-                _ => OwnerAnswer::Gone,
-            },
+            Some(asked) if self.replicas[asked].is_known_dead => {
+                if self.conditions.has_flaw(DeviceFlaw::RefuseForTheDead) {
+                    OwnerAnswer::Alive { age_ms: 0, idle_ms: 0, heartbeat_ms: 0 }
+                } else {
+                    OwnerAnswer::Gone
+                }
+            }
             _ => OwnerAnswer::Silent,
         };
         self.auditor.count(match answer {
@@ -59,7 +62,7 @@ impl DeviceWorld<'_> {
     }
 
     /// Evicts a socket of a replica, if that runs.
-    pub(super) fn evict_here(
+    pub(crate) fn evict_here(
         &mut self,
         uid: &str,
         device: usize,
@@ -75,7 +78,7 @@ impl DeviceWorld<'_> {
 
     /// A flaw: the holder is evicted as soon as another socket may get the session.
     pub(super) fn evict_too_early(&mut self, device: usize, record: &DeviceRecord) {
-        if self.flaw == Some(DeviceFlaw::EvictBeforeWon)
+        if self.conditions.has_flaw(DeviceFlaw::EvictBeforeWon)
             && let (Some(old), Some(new)) = (self.records[device].holder.clone(), &record.holder)
             && (&old.replica, old.socket) != (&new.replica, new.socket)
             && let Some(replica) = self.running_by_uid(&old.replica)

@@ -37,7 +37,7 @@ impl DeviceWorld<'_> {
         self.trace("world", || format!("{event:?}"));
         self.auditor.begin_step(self.now_us);
         self.dispatch(event);
-        if self.conditions.scenario.is_none() {
+        if self.scenario.is_none() {
             self.touched.extend(0..self.devices.len());
         }
         self.end_step();
@@ -53,12 +53,14 @@ impl DeviceWorld<'_> {
         for device in touched.drain(..) {
             let (is_wanted, served) = (self.is_wanted(device), self.serving_socket(device));
             let believed = self.believed(device);
+            #[cfg(test)]
             let now_ms = self.unix_ms();
             let (known, record) = (&mut self.devices[device], &self.records[device]);
             known.meter.observe(is_wanted, served, self.now_us);
             let named = record.holder.as_ref().map(|holder| holder.socket);
             let is_known = |socket: &SocketId| self.sockets.get(index(*socket)).is_some_and(|its| its.is_known);
             self.auditor.check_device(&known.id, record, &believed, named.filter(is_known));
+            #[cfg(test)]
             self.auditor.check_trial(&known.id, record, now_ms);
         }
         self.touched = touched;
@@ -90,6 +92,7 @@ impl DeviceWorld<'_> {
             DeviceEvent::Evict { from, device, epoch, uid, socket, after_ms } => {
                 self.evict((from, &uid), device, (epoch, socket), after_ms);
             }
+            #[cfg(test)]
             DeviceEvent::Operate { device, change } => self.operate(device, change),
             DeviceEvent::FalseOffline { device } => self.write_offline(device),
             DeviceEvent::Proof { replica, .. } | DeviceEvent::EvictConfirmed { replica, .. } => {

@@ -3,7 +3,7 @@
 use pointwork_core::devices::{DeviceRecord, DeviceStatus, StoreAway, SwapResult};
 
 use super::state::DeviceWorld;
-use crate::devices::events::{DeviceEvent, DeviceOperation, OperatorChange};
+use crate::devices::events::{DeviceEvent, DeviceOperation};
 use crate::devices::flaw::DeviceFlaw;
 use crate::devices::sockets::{SimulatedSocket, index};
 
@@ -44,17 +44,20 @@ impl DeviceWorld<'_> {
     }
 
     fn compare_and_set(&mut self, device: usize, expected: u64, record: DeviceRecord) -> SwapResult {
-        if self.records[device].epoch != expected && self.flaw != Some(DeviceFlaw::SwapWithoutEpoch) {
+        if self.records[device].epoch != expected && !self.conditions.has_flaw(DeviceFlaw::SwapWithoutEpoch) {
             return SwapResult::Lost;
         }
-        let (believed, now_ms) = (self.believed(device), self.unix_ms());
+        let believed = self.believed(device);
+        #[cfg(test)]
+        let now_ms = self.unix_ms();
         let (known, old) = (&mut self.devices[device], &self.records[device]);
         let socket = |record: &DeviceRecord| record.holder.as_ref().map(|holder| holder.socket);
         let holder = |record: &DeviceRecord| self.sockets.get(index(socket(record)?)).filter(|its| its.is_known);
         let silence_us = holder(&record).map(|its| its.longest_silence_us(self.now_us));
         self.auditor.check_written(&known.id, (old, &record), &believed, silence_us);
         let is_alive = holder(old).is_some_and(SimulatedSocket::is_open);
-        self.auditor.count_written(&known.id, old, &record, is_alive, now_ms);
+        #[cfg(test)]
+        self.auditor.trials.written(&known.id, old, &record, is_alive, now_ms);
         // The session was taken from a socket that is alive.
         let is_flip = is_alive && record.holder.is_some() && socket(old) != socket(&record);
         known.meter.flips += u64::from(is_flip && self.now_us < self.end_us);
@@ -62,32 +65,8 @@ impl DeviceWorld<'_> {
         SwapResult::Won
     }
 
-    fn write(&mut self, device: usize, record: DeviceRecord) {
+    pub(crate) fn write(&mut self, device: usize, record: DeviceRecord) {
         self.compare_and_set(device, self.records[device].epoch, record);
-    }
-
-    /// An operator changes a record, as a host does it.
-    pub(super) fn operate(&mut self, device: usize, change: OperatorChange) {
-        if self.is_store_away {
-            return;
-        }
-        let (old, unix_ms) = (self.records[device].clone(), self.unix_ms());
-        let new = match change {
-            OperatorChange::Disconnect => old.disconnected(unix_ms),
-            OperatorChange::Block => old.blocked(unix_ms),
-            OperatorChange::Unblock => old.unblocked(unix_ms),
-            OperatorChange::Pair => old.paired_with(Some("owner".into()), unix_ms),
-        };
-        self.auditor.count_with(|| format!("{change:?}"));
-        self.auditor.is_operating = true;
-        self.write(device, new.clone());
-        self.auditor.is_operating = false;
-        if new.status != old.status {
-            self.auditor.shows(&self.devices[device].id, new.epoch, new.status);
-        }
-        if let Some(holder) = old.holder.filter(|_| new.holder.is_none()) {
-            self.evict_here(&holder.replica, device, (new.epoch, holder.socket), 0);
-        }
     }
 
     /// A flaw: a device is said to be offline.
