@@ -15,7 +15,7 @@
 //! everything heals, and nothing may be left. A [`scenario`] says what a world is like and measures what its clients go
 //! through.
 //!
-//! The machines can be broken on purpose ([`Flaw`]), to show that the simulation would notice.
+//! Tests break the machines on purpose, to show that the simulation would notice.
 
 #![deny(clippy::iter_over_hash_type)]
 
@@ -30,7 +30,7 @@ mod time;
 mod trace;
 mod violation;
 
-pub use calls::{ERRORS, Failure, Flaw, Native, Report, RpcOutcomes, RuleMoment, Rules, STEPS, Schedule, Sweep, Swept};
+pub use calls::{ERRORS, Failure, Native, Report, RpcOutcomes, RuleMoment, Rules, STEPS, Schedule, Sweep, Swept};
 pub use counts::Counts;
 pub use devices::{NativeSettle, SettleOutcomes, SettleQuestion, SettleReport, SettleRules, settle};
 pub use violation::Violation;

@@ -2,13 +2,17 @@
 
 use std::collections::VecDeque;
 
-use pointwork_core::{Announcer, CallId, PeerDirectory, PeerSettings, SocketId};
+use pointwork_core::{Announcer, CallId, CallSettings, PeerDirectory, PeerSettings, SocketId};
 
 use crate::calls::events::{CallEvent, CallRef, CallToken, Connection, PeerMessage, Process};
 use crate::calls::liveness::Liveness;
-use crate::calls::machine::{Flaw, FlawedSwitchboard};
-use crate::time::ReplicaClock;
-use crate::time::WorldTime;
+use crate::time::{ReplicaClock, WorldTime};
+
+/// The call machine of a process; tests break it on purpose.
+#[cfg(not(test))]
+pub(crate) type SimulatedMachine = pointwork_core::CallMachine<u64>;
+#[cfg(test)]
+pub(crate) type SimulatedMachine = crate::calls::tests::FlawedMachine;
 
 /// How many processes a schedule sees at most, one after the other.
 pub(crate) const PROCESSES_MAX: usize = 16;
@@ -16,7 +20,7 @@ pub(crate) const PROCESSES_MAX: usize = 16;
 pub(crate) struct CallReplica {
     pub(crate) state: ProcessState,
     pub(crate) clock: ReplicaClock,
-    pub(crate) machine: FlawedSwitchboard,
+    pub(crate) machine: SimulatedMachine,
     pub(crate) roster: Announcer,
     pub(crate) book: PeerDirectory<Process>,
     pub(crate) liveness: Liveness,
@@ -111,11 +115,11 @@ pub(crate) struct Shutdown {
 
 impl CallReplica {
     /// A process that has just started, and is not connected to Redis yet.
-    pub(crate) fn new(flaw: Option<Flaw>, now: WorldTime) -> CallReplica {
+    pub(crate) fn new(now: WorldTime) -> CallReplica {
         CallReplica {
             state: ProcessState::Running,
             clock: ReplicaClock::new(now),
-            machine: FlawedSwitchboard::new(flaw),
+            machine: SimulatedMachine::new(CallSettings::default()),
             roster: Announcer::new(),
             book: PeerDirectory::new(PeerSettings::default()),
             liveness: Liveness::default(),

@@ -5,9 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::calls::machine::Flaw;
 use crate::calls::outcomes::RpcOutcomes;
 use crate::calls::rules::{Native, Rules};
+#[cfg(test)]
+use crate::calls::tests::Flaw;
 use crate::calls::world::CallWorld;
 use crate::counts::Counts;
 use crate::scenario::RpcScenario;
@@ -29,7 +30,8 @@ pub struct Schedule<'a> {
     /// Who answers the machines' questions; by default the native rules, with constants of the seed's choice.
     pub rules: Option<&'a dyn Rules>,
     /// A mistake that the machines are made to make.
-    pub flaw: Option<Flaw>,
+    #[cfg(test)]
+    pub(super) flaw: Option<Flaw>,
     /// What the world is like; without one everything there is goes wrong in it.
     pub scenario: Option<&'a RpcScenario>,
 }
@@ -52,14 +54,21 @@ pub struct Report {
 impl<'a> Schedule<'a> {
     /// A schedule of the real machines with the native rules.
     pub fn new(seed: u64, steps: u32) -> Schedule<'a> {
-        Schedule { seed, steps, rules: None, flaw: None, scenario: None }
+        Schedule {
+            seed,
+            steps,
+            rules: None,
+            #[cfg(test)]
+            flaw: None,
+            scenario: None,
+        }
     }
 
     /// The world of a seed in a scenario, with the rules that are tried.
     pub fn of_scenario(scenario: &'a RpcScenario, seed: u64, rules: &'a dyn Rules) -> Schedule<'a> {
         // The scenario has bounded its steps.
         let steps = u32::try_from(scenario.steps).unwrap_or(STEPS);
-        Schedule { seed, steps, rules: Some(rules), flaw: None, scenario: Some(scenario) }
+        Schedule { rules: Some(rules), scenario: Some(scenario), ..Schedule::new(seed, steps) }
     }
 
     /// Runs it.
@@ -76,7 +85,9 @@ impl<'a> Schedule<'a> {
         let native = Native::of_seed(self.seed);
         let rules = self.rules.unwrap_or(&native);
         let trace = Trace::new(listener.map(|listener| -> &mut dyn FnMut(&str) { listener }));
-        let mut world = CallWorld::new((self.seed, self.steps), self.flaw, self.scenario, rules, trace);
+        let mut world = CallWorld::new((self.seed, self.steps), self.scenario, rules, trace);
+        #[cfg(test)]
+        world.set_flaw(self.flaw);
         world.run();
         let outcomes = world.outcomes();
         Report {
@@ -96,8 +107,6 @@ pub struct Sweep {
     pub seeds: Range<u64>,
     /// Steps of each.
     pub steps: u32,
-    /// A mistake that the machines are made to make.
-    pub flaw: Option<Flaw>,
     /// How many threads; at least one.
     pub threads: usize,
 }
@@ -154,8 +163,7 @@ impl Sweep {
     fn run_some(&self, seeds: Range<u64>) -> Swept {
         let mut swept = Swept::default();
         for seed in seeds {
-            let schedule = Schedule { flaw: self.flaw, ..Schedule::new(seed, self.steps) };
-            let report = run(&schedule);
+            let report = run(&Schedule::new(seed, self.steps));
             swept.schedules += 1;
             swept.ends.add(&report.ends);
             swept.faults.add(&report.faults);

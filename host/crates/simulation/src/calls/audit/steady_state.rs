@@ -7,12 +7,12 @@ use pointwork_core::{Announcer, CallId, CallLoad, SocketId, Time};
 use super::auditor::CallAuditor;
 use super::call_record::{CallRecord, GraceState};
 use crate::calls::events::Process;
-use crate::calls::machine::FlawedSwitchboard;
+use crate::calls::replica::SimulatedMachine;
 use crate::calls::rooms::RoomNames;
 
 impl CallAuditor {
     /// All commands of a machine are carried out.
-    pub(crate) fn check_steady(&mut self, process: Process, machine: &FlawedSwitchboard, now: Time) {
+    pub(crate) fn check_steady(&mut self, process: Process, machine: &SimulatedMachine, now: Time) {
         let load = machine.load();
         let wake = machine.poll_timeout();
         let view = &self.views[process];
@@ -77,7 +77,7 @@ impl CallAuditor {
     }
 
     /// All clients have left and everybody knows: only the history of methods remains.
-    pub(crate) fn check_nothing_left(&mut self, process: Process, machine: &FlawedSwitchboard) {
+    pub(crate) fn check_nothing_left(&mut self, process: Process, machine: &SimulatedMachine) {
         let load = machine.load();
         let left = (CallLoad { remembered_rooms: 0, ..load }, machine.poll_timeout());
         self.demand(left == (CallLoad::default(), None), "nothing-left", || format!("r{process} still has {left:?}"));

@@ -53,7 +53,7 @@ impl CallWorld<'_> {
                     let now = self.replicas[process].clock.at(self.now);
                     trace!(self, process_name(process), "the request of call {} cannot be sent", call.0);
                     self.audit.request_unanswerable(process, call, true, now);
-                    self.replicas[process].machine.at(now).handle_undelivered(call, now);
+                    self.replicas[process].machine.handle_undelivered(call, now);
                 }
             }
             CallCommand::Answer { call, answer } => {
@@ -110,15 +110,15 @@ impl CallWorld<'_> {
         match verdict {
             RuleAnswer::Choice(choice) => {
                 self.audit.target_answered(process, call, ask, choice);
-                replica.machine.at(now).handle_choice(call, ask, choice, now);
+                replica.machine.handle_choice(call, ask, choice, now);
             }
             RuleAnswer::Wait(wait_ms) => {
                 self.audit.grace_answered(process, call, ask, wait_ms, now);
-                replica.machine.at(now).handle_wait(call, ask, wait_ms, now);
+                replica.machine.handle_wait(call, ask, wait_ms, now);
             }
             RuleAnswer::Judgement(verdict) => {
                 self.audit.presence_answered(process, call, ask, verdict);
-                replica.machine.at(now).handle_judgement(call, ask, verdict, now);
+                replica.machine.handle_judgement(call, ask, verdict, now);
             }
         }
     }

@@ -42,7 +42,7 @@ impl CallWorld<'_> {
     pub(super) fn drain_replica(&mut self, process: Process, number: u32, is_draining: bool) {
         let now = self.catch_up(process);
         self.audit.drain_changed(process, number, is_draining);
-        self.replicas[process].machine.at(now).handle_draining(number, is_draining, now);
+        self.replicas[process].machine.handle_draining(number, is_draining, now);
         self.run_commands(process);
     }
 
@@ -54,7 +54,7 @@ impl CallWorld<'_> {
                 PeerNews::Link(is_up) => {
                     trace!(self, process_name(process), "the link is {}", if is_up { "up" } else { "down" });
                     self.audit.link_changed(process, is_up);
-                    self.replicas[process].machine.at(now).handle_link(is_up, now);
+                    self.replicas[process].machine.handle_link(is_up, now);
                     self.run_commands(process);
                 }
                 PeerNews::Heard { peer, seq } => {
@@ -103,7 +103,7 @@ impl CallWorld<'_> {
             PeerCommand::Connect { socket, user, replica, resumable } => {
                 self.audit.socket_seen(process, socket, replica, resumable);
                 let traits = Traits { resumable, ..Traits::default() };
-                machine.at(now).handle_connect(socket, user, replica, traits, now);
+                machine.handle_connect(socket, user, replica, traits, now);
             }
             PeerCommand::Register { socket, user, method, age } => {
                 let is_seen = self.audit.knows_socket(process, socket);
@@ -118,7 +118,7 @@ impl CallWorld<'_> {
             PeerCommand::Unregister { socket, user, method } => {
                 self.audit.method_unregistered(process, socket, self.names.room(&user, &method), now);
                 // Of a socket that an absent reply has told of already there is nothing to take back.
-                let _ = machine.at(now).handle_unregister(socket, &method, now);
+                let _ = machine.handle_unregister(socket, &method, now);
             }
             PeerCommand::Gone { socket, cause, .. } => {
                 trace!(self, process_name(process), "socket {} is gone: {cause:?}", socket.0);

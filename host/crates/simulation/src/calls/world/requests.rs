@@ -71,8 +71,8 @@ impl CallWorld<'_> {
         let now = self.catch_up(process);
         let machine = &mut self.replicas[process].machine;
         match given {
-            DaemonResult::Value(value) => machine.at(now).handle_result(call, value, now),
-            DaemonResult::Unusable => machine.at(now).handle_unusable(call, now),
+            DaemonResult::Value(value) => machine.handle_result(call, value, now),
+            DaemonResult::Unusable => machine.handle_unusable(call, now),
         }
         self.run_commands(process);
     }
@@ -108,7 +108,7 @@ impl CallWorld<'_> {
             let now = self.catch_up(process);
             trace!(self, process_name(process), "the request of call {} is lost", call.0);
             self.audit.request_lost(process, call);
-            self.replicas[process].machine.at(now).handle_unreachable(call, now);
+            self.replicas[process].machine.handle_unreachable(call, now);
             self.run_commands(process);
         }
     }
@@ -163,7 +163,7 @@ impl CallWorld<'_> {
         let is_same_user = self.clients[self.connections[*old].client].user == *user;
         self.audit.daemon_resumed(process, (*user, is_same_user), (socket(*old), socket(*new)), &has, now);
         let machine = &mut self.replicas[process].machine;
-        machine.at(now).handle_resumed(&self.names.users[*user], socket(*old), socket(*new), &has, now);
+        machine.handle_resumed(&self.names.users[*user], socket(*old), socket(*new), &has, now);
         self.run_commands(process);
         let line = &self.connections[*old];
         if line.process == process && line.is_accepted && is_same_user {
@@ -210,7 +210,7 @@ impl CallWorld<'_> {
     pub(super) fn accept_handed_in(&mut self, process: Process, user: usize, call: CallId, value: u64) -> bool {
         let now = self.catch_up(process);
         let expected = self.audit.takes_hand_in(process, user, call);
-        let taken = self.replicas[process].machine.at(now).handle_handed_in(&self.names.users[user], call, value, now);
+        let taken = self.replicas[process].machine.handle_handed_in(&self.names.users[user], call, value, now);
         trace!(self, process_name(process), "call {} is handed in: taken {taken}", call.0);
         self.faults.count(if taken { "hand-in taken" } else { "hand-in refused" });
         self.audit.demand(taken == expected, "handed-in", || format!("{call:?}: taken {taken}, and not {expected}"));

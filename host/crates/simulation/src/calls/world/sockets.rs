@@ -14,6 +14,9 @@ use crate::calls::rooms::Room;
 use crate::draws::Drawn;
 use crate::trace::trace;
 
+/// How large a call is, in bytes.
+const CALL_BYTES: u32 = 100;
+
 impl CallWorld<'_> {
     /// A client's packet arrives.
     pub(super) fn handle_client_packet(&mut self, connection: Connection, packet: ClientPacket) {
@@ -58,7 +61,7 @@ impl CallWorld<'_> {
         self.connections[connection].is_accepted = true;
         let now = self.catch_up(process);
         self.audit.socket_seen(process, socket(connection), 0, traits.resumable);
-        self.replicas[process].machine.at(now).handle_connect(socket(connection), user, 0, traits, now);
+        self.replicas[process].machine.handle_connect(socket(connection), user, 0, traits, now);
         self.run_commands(process);
     }
 
@@ -85,7 +88,7 @@ impl CallWorld<'_> {
         self.audit.method_unregistered(process, socket(connection), room, now);
         let (_, method) = self.names.of(room);
         let replica = &mut self.replicas[process];
-        let unregistered = replica.machine.at(now).handle_unregister(socket(connection), &method, now);
+        let unregistered = replica.machine.handle_unregister(socket(connection), &method, now);
         self.audit.demand(unregistered.is_ok(), "true-news", || format!("{unregistered:?} of a socket that is there"));
         self.run_commands(process);
         let change = self.replicas[process].roster.leave(socket(connection), &method);
@@ -97,7 +100,7 @@ impl CallWorld<'_> {
         let timeout = std::time::Duration::from_millis(timeout_ms);
         let (_, method) = self.names.of(room);
         let replica = &mut self.replicas[process];
-        match replica.machine.handle_call(socket(connection), method, timeout, now) {
+        match replica.machine.handle_call(socket(connection), method, CALL_BYTES, timeout, now) {
             Ok(call) => {
                 replica.calls.push(token);
                 let count = replica.calls.len() as u64;

@@ -5,11 +5,12 @@ use crate::calls::audit::CallAuditor;
 use crate::calls::client::{ClientConnection, SimulatedClient};
 use crate::calls::display::process_name;
 use crate::calls::events::{CallEvent, CallToken, ClientId};
-use crate::calls::machine::Flaw;
 use crate::calls::outcomes::MeasuredCall;
 use crate::calls::replica::{CallReplica, PROCESSES_MAX};
 use crate::calls::rooms::RoomNames;
 use crate::calls::rules::Rules;
+#[cfg(test)]
+use crate::calls::tests::Flaw;
 use crate::chance::Chance;
 use crate::counts::Counts;
 use crate::draws::{Drawn, Draws};
@@ -23,11 +24,12 @@ pub(crate) struct CallWorld<'a> {
     /// What it is like; without one everything there is goes wrong.
     pub(super) scenario: Option<&'a RpcScenario>,
     pub(super) draws: Draws,
-    pub(super) flaw: Option<Flaw>,
+    #[cfg(test)]
+    pub(crate) flaw: Option<Flaw>,
     pub(super) chance: Chance,
     pub(super) now: WorldTime,
     pub(super) agenda: Agenda<WorldTime, CallEvent>,
-    pub(super) replicas: Vec<CallReplica>,
+    pub(crate) replicas: Vec<CallReplica>,
     pub(super) clients: Vec<SimulatedClient>,
     /// Every connection there ever was.
     pub(super) connections: Vec<ClientConnection>,
@@ -63,7 +65,6 @@ pub(super) struct Redis {
 impl<'a> CallWorld<'a> {
     pub(crate) fn new(
         (seed, steps_max): (u64, u32),
-        flaw: Option<Flaw>,
         scenario: Option<&'a RpcScenario>,
         rules: &'a dyn Rules,
         trace: Trace<'a>,
@@ -72,7 +73,8 @@ impl<'a> CallWorld<'a> {
             rules,
             scenario,
             draws: Draws::new(seed),
-            flaw,
+            #[cfg(test)]
+            flaw: None,
             chance: if scenario.is_some() { Chance::by_name(seed) } else { Chance::new(seed) },
             now: WorldTime::ZERO,
             agenda: Agenda::new(),
@@ -115,7 +117,9 @@ impl<'a> CallWorld<'a> {
             return;
         }
         let started = self.replicas.len();
-        self.replicas.push(CallReplica::new(self.flaw, self.now));
+        self.replicas.push(CallReplica::new(self.now));
+        #[cfg(test)]
+        self.set_flaw(self.flaw);
         self.audit.process_started();
         trace!(self, process_name(started), "starts");
         let ready = self.now + self.chance.span(5, 50);
@@ -124,7 +128,7 @@ impl<'a> CallWorld<'a> {
         self.agenda.enter(tick, CallEvent::Tick(started));
         let now = self.catch_up(started);
         self.audit.link_changed(started, false);
-        self.replicas[started].machine.at(now).handle_link(false, now);
+        self.replicas[started].machine.handle_link(false, now);
         self.run_commands(started);
     }
 
