@@ -62,15 +62,20 @@ impl Chance {
         from[self.below(from.len())]
     }
 
+    /// One of these by its weight; `None` if all weights are 0.
+    pub(crate) fn weighed<'t, T>(&mut self, from: &'t [T], weight: impl Fn(&T) -> usize) -> Option<&'t T> {
+        let mut left = self.below(from.iter().map(&weight).sum());
+        from.iter().find(|one| {
+            let weight = weight(one);
+            let is_here = left < weight;
+            left = left.saturating_sub(weight);
+            is_here
+        })
+    }
+
     /// One of the given spans in milliseconds, each with its weight, and a moment within it.
     pub(crate) fn weighted(&mut self, spans: &[(usize, u64, u64)]) -> Duration {
-        let mut left = self.below(spans.iter().map(|(weight, ..)| weight).sum());
-        for (weight, min_ms, max_ms) in spans {
-            if left < *weight {
-                return self.span(*min_ms, *max_ms);
-            }
-            left -= weight;
-        }
-        Duration::ZERO
+        let span = self.weighed(spans, |(weight, ..)| *weight);
+        span.map_or(Duration::ZERO, |(_, min_ms, max_ms)| self.span(*min_ms, *max_ms))
     }
 }

@@ -10,7 +10,6 @@
 mod audit;
 mod conditions;
 mod events;
-mod flaw;
 mod meter;
 mod report;
 mod rules;

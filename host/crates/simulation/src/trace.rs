@@ -23,11 +23,11 @@ impl<'a> Trace<'a> {
     }
 }
 
-/// Reports a line of a world's trace: who, and what as in `format!`.
+/// Reports a line of a world's trace: who and what, both as in `format!`.
 macro_rules! trace {
-    ($world:expr, $who:expr, $($what:tt)*) => {
+    ($world:expr, $who:literal, $($what:tt)*) => {
         if $world.trace.is_on() {
-            let (who, what) = ($who.to_string(), format!($($what)*));
+            let (who, what) = (format!($who), format!($($what)*));
             $world.trace.line($world.now, &who, &what);
         }
     };

@@ -38,3 +38,4 @@ mod steady_state;
 mod truth;
 
 pub(super) use auditor::CallAuditor;
+pub(super) use call_record::CallRecord;

@@ -46,6 +46,7 @@ pub(crate) struct UnsentResult {
 }
 
 /// One connection, from its beginning to its end on both sides.
+#[derive(Default)]
 pub(crate) struct ClientConnection {
     pub(crate) client: ClientId,
     pub(crate) process: Process,

@@ -116,13 +116,3 @@ impl fmt::Display for Brief<'_, SnapshotPart> {
         Ok(())
     }
 }
-
-/// The name of a process in the trace.
-pub(super) fn process_name(process: usize) -> String {
-    format!("r{process}")
-}
-
-/// The name of a client in the trace.
-pub(super) fn client_name(client: usize) -> String {
-    format!("c{client}")
-}

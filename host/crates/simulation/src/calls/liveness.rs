@@ -35,6 +35,7 @@ pub(crate) struct Liveness {
     pub(crate) news: Vec<PeerNews>,
 }
 
+#[derive(Default)]
 struct LivePeer {
     process: Process,
     heard: Time,
@@ -62,16 +63,7 @@ impl Liveness {
     /// A peer's heartbeat came. Whether it may have lost messages since the one before.
     pub(crate) fn beat(&mut self, from: Process, seq: u64, interruptions: u64, hello: bool, now: Time) -> bool {
         let place = self.peers.iter().position(|peer| peer.process == from).unwrap_or_else(|| {
-            let absent = None;
-            let is_attached = false;
-            self.peers.push(LivePeer {
-                process: from,
-                heard: now,
-                is_silent: false,
-                is_attached,
-                absent,
-                interruptions,
-            });
+            self.peers.push(LivePeer { process: from, interruptions, ..LivePeer::default() });
             self.peers.len() - 1
         });
         let peer = &mut self.peers[place];

@@ -66,14 +66,6 @@ impl MeasuredCall {
         }
     }
 
-    pub(crate) fn arrives(&mut self, now: WorldTime) {
-        self.arrived = Some(now);
-    }
-
-    pub(crate) fn is_sent(&mut self, now: WorldTime) {
-        self.sent = Some(now);
-    }
-
     /// Its timeout after its arrival and, once it is sent, its timeout after that.
     pub(crate) fn deadline(&self) -> WorldTime {
         self.sent.or(self.arrived).unwrap_or(self.made) + self.timeout

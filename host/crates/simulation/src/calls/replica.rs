@@ -99,7 +99,7 @@ pub(crate) struct AwaitedAck {
 }
 
 /// Whose request it is.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     Here(CallId),
     Peer { process: Process, request: u32 },

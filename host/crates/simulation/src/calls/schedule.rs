@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use crate::calls::outcomes::RpcOutcomes;
 use crate::calls::rules::{Native, Rules};
@@ -17,8 +17,6 @@ use crate::violation::Violation;
 
 /// How many steps a schedule has unless said otherwise.
 pub const STEPS: u32 = 300;
-/// Seeds that one thread takes at once.
-const CHUNK: u64 = 16;
 
 /// One run, told completely by its fields.
 #[derive(Clone, Copy)]
@@ -134,21 +132,21 @@ pub struct Swept {
 }
 
 impl Sweep {
-    /// Runs the schedules. `progress` hears now and then how many are done.
+    /// Runs the schedules. `progress` is given the number of those that are done after each one.
     pub fn run(&self, progress: impl Fn(u64) + Sync) -> Swept {
         let next = AtomicU64::new(self.seeds.start);
         let has_failed = AtomicBool::new(false);
         let swept = Mutex::new(Swept::default());
         let work = || {
             while !has_failed.load(Ordering::Relaxed) {
-                let from = next.fetch_add(CHUNK, Ordering::Relaxed);
-                if from >= self.seeds.end {
+                let seed = next.fetch_add(1, Ordering::Relaxed);
+                if seed >= self.seeds.end {
                     return;
                 }
-                let part = self.run_some(from..self.seeds.end.min(from + CHUNK));
-                has_failed.fetch_or(part.failure.is_some(), Ordering::Relaxed);
-                let mut swept = swept.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                swept.add(part);
+                let report = run(&Schedule::new(seed, self.steps));
+                has_failed.fetch_or(report.broken.is_some(), Ordering::Relaxed);
+                let mut swept = swept.lock().unwrap_or_else(PoisonError::into_inner);
+                swept.add(seed, report);
                 progress(swept.schedules);
             }
         };
@@ -157,32 +155,17 @@ impl Sweep {
                 scope.spawn(work);
             }
         });
-        swept.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    fn run_some(&self, seeds: Range<u64>) -> Swept {
-        let mut swept = Swept::default();
-        for seed in seeds {
-            let report = run(&Schedule::new(seed, self.steps));
-            swept.schedules += 1;
-            swept.ends.add(&report.ends);
-            swept.faults.add(&report.faults);
-            if let Some(violation) = report.broken {
-                swept.failure = Some(Failure { seed, violation });
-                return swept;
-            }
-        }
-        swept
+        swept.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Swept {
-    fn add(&mut self, part: Swept) {
-        self.schedules += part.schedules;
-        self.ends.add(&part.ends);
-        self.faults.add(&part.faults);
-        let failures = [self.failure.take(), part.failure];
-        self.failure = failures.into_iter().flatten().min_by_key(|failure| failure.seed);
+    fn add(&mut self, seed: u64, report: Report) {
+        self.schedules += 1;
+        self.ends.add(&report.ends);
+        self.faults.add(&report.faults);
+        let failure = report.broken.map(|violation| Failure { seed, violation });
+        self.failure = self.failure.take().into_iter().chain(failure).min_by_key(|failure| failure.seed);
     }
 }
 

@@ -3,7 +3,8 @@
 use pointwork_core::devices::OpId;
 use pointwork_core::experiments::{Exposure, Trial};
 
-use super::flaw::DeviceFlaw;
+#[cfg(test)]
+use super::tests::DeviceFlaw;
 use crate::draws::{Drawn, Draws};
 use crate::scenario::{SettleScenario, Span};
 use crate::time::MS;
@@ -80,6 +81,7 @@ pub(super) trait Conditions {
     fn heal(&mut self) {}
 
     /// Whether the world makes a mistake.
+    #[cfg(test)]
     fn has_flaw(&self, _: DeviceFlaw) -> bool {
         false
     }

@@ -69,6 +69,7 @@ pub(super) enum DeviceEvent {
     #[cfg(test)]
     Operate { device: usize, change: OperatorChange },
     /// A flaw: a device is said to be offline.
+    #[cfg(test)]
     FalseOffline { device: usize },
 }
 

@@ -4,6 +4,7 @@ use pointwork_core::devices::DeviceSettings;
 
 use super::conditions::ScenarioConditions;
 use super::events::DeviceEvent;
+use super::meter::Measured;
 use super::report::{SettleOutcomes, SettleReport};
 use super::rules::SettleRules;
 use super::world::DeviceWorld;
@@ -98,24 +99,14 @@ fn plan_faults(world: &mut DeviceWorld<'_>, scenario: &SettleScenario) {
 }
 
 fn outcomes(world: &mut DeviceWorld<'_>) -> SettleOutcomes {
-    let mut sum = SettleOutcomes::default();
-    let seconds = |us: u64| us as f64 / SECOND as f64;
-    let count = world.devices.len().max(1) as f64;
-    for device in &mut world.devices {
-        let measured = device.meter.end();
-        sum.flips += measured.flips as f64;
-        sum.refused += measured.refused as f64;
-        sum.stranded_s += seconds(measured.stranded_us);
-        sum.unserved_s += seconds(measured.unserved_us);
-        sum.offline_s += seconds(measured.offline_us);
-        sum.stable_ms += measured.settled_us as f64 / MS as f64 / measured.bursts.max(1) as f64;
-    }
+    let measured: Vec<Measured> = world.devices.iter_mut().map(|device| device.meter.end()).collect();
+    let mean = |outcome: fn(&Measured) -> f64| measured.iter().map(outcome).sum::<f64>() / measured.len().max(1) as f64;
     SettleOutcomes {
-        flips: sum.flips / count,
-        stable_ms: sum.stable_ms / count,
-        refused: sum.refused / count,
-        stranded_s: sum.stranded_s / count,
-        unserved_s: sum.unserved_s / count,
-        offline_s: sum.offline_s / count,
+        flips: mean(|one| one.flips as f64),
+        stable_ms: mean(|one| one.settled_us as f64 / MS as f64 / one.bursts.max(1) as f64),
+        refused: mean(|one| one.refused as f64),
+        stranded_s: mean(|one| one.stranded_us as f64 / SECOND as f64),
+        unserved_s: mean(|one| one.unserved_us as f64 / SECOND as f64),
+        offline_s: mean(|one| one.offline_us as f64 / SECOND as f64),
     }
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod conditions;
+mod flaws;
 mod operators;
 mod quiet;
 mod random_schedules;
@@ -12,4 +13,5 @@ mod seeded;
 mod storms;
 mod trials;
 
+pub(super) use flaws::DeviceFlaw;
 pub(super) use trials::TrialCounts;

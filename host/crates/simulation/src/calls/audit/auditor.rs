@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use pointwork_core::decisions::{Choice, Departure, Verdict};
-use pointwork_core::{AskId, CallId, SocketId, Time};
+use pointwork_core::{AskId, CallId, Time};
 
 use super::call_record::{CallRecord, GraceState};
 use super::process_view::ProcessView;
 use super::truth::{GroundTruth, ProcessTruth};
 use crate::calls::events::{CallToken, Connection, DaemonResult, Process};
-use crate::calls::rooms::Room;
 use crate::counts::Counts;
 use crate::time::WorldTime;
 use crate::violation::Violation;
@@ -75,18 +74,18 @@ impl CallAuditor {
     }
 
     /// A machine has taken a call on.
-    pub(crate) fn call_taken(&mut self, process: Process, call: CallRecord, now: Time) {
+    pub(crate) fn call_taken(&mut self, process: Process, call: CallRecord) {
         let view = &mut self.views[process];
         let id = CallId(view.calls.len() as u64 + 1);
         let is_unserved = view.is_unserved(call.room);
-        view.calls.push(CallRecord { arrived: now, deadline: now + call.timeout, was_unserved: is_unserved, ..call });
+        view.calls.push(CallRecord { was_unserved: is_unserved, ..call });
         view.open.push(id);
     }
 
     /// `grace` has answered how long a call is held.
     pub(crate) fn grace_answered(&mut self, process: Process, call: CallId, ask: AskId, wait_ms: u32, now: Time) {
         let record = self.views[process].record(call);
-        if record.is_open && record.ask == ask && record.wait == GraceState::MeasuredCall {
+        if record.is_open && record.ask == ask && record.wait == GraceState::Asked {
             let until = (now + Duration::from_millis(wait_ms.into())).min(record.deadline);
             record.wait = GraceState::Until(if wait_ms == 0 { now } else { until });
         }
@@ -173,11 +172,6 @@ impl CallAuditor {
         if !holds && self.broken.is_none() {
             self.broken = Some(Violation { invariant, what: what() });
         }
-    }
-
-    /// A call's record before it is taken on.
-    pub(crate) fn record(token: CallToken, caller: SocketId, room: Room, timeout: Duration) -> CallRecord {
-        CallRecord::new(token, caller, room, timeout)
     }
 
     /// A connection was made to a process.

@@ -49,7 +49,7 @@ pub(crate) struct CallRecord {
 pub(super) enum GraceState {
     /// Not asked, or `target` was since.
     None,
-    MeasuredCall,
+    Asked,
     Until(Time),
 }
 
@@ -80,14 +80,15 @@ pub(super) struct TargetLoss {
 }
 
 impl CallRecord {
-    pub(super) fn new(token: CallToken, caller: SocketId, room: Room, timeout: Duration) -> CallRecord {
+    /// A call that was just taken on.
+    pub(crate) fn new(token: CallToken, caller: SocketId, room: Room, timeout: Duration, now: Time) -> CallRecord {
         CallRecord {
             token,
             caller,
             room,
             timeout,
-            arrived: Time::ZERO,
-            deadline: Time::ZERO,
+            arrived: now,
+            deadline: now + timeout,
             is_open: true,
             has_caller_left: false,
             ask: AskId(0),

@@ -23,7 +23,7 @@ impl CallAuditor {
                 self.demand(!is_sent, "sent-once", || format!("{call:?} is sent and asked about as if it were not"));
             }
             CallCommand::AskGrace { call, ask, .. } => {
-                self.asked_about(process, *call, *ask, GraceState::MeasuredCall);
+                self.asked_about(process, *call, *ask, GraceState::Asked);
                 let view = &mut self.views[process];
                 view.record(*call).asked_in_a_row = 0;
                 let room = view.record(*call).room;

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::state::CallWorld;
 use crate::calls::client::{ClientConnection, DaemonJob, UnsentResult};
-use crate::calls::display::client_name;
 use crate::calls::events::{
     CallEvent, CallRef, CallToken, ClientId, ClientPacket, Connection, DaemonResult, HandInOutcome, Process, Resumed,
     ServerPacket,
@@ -40,17 +39,8 @@ impl CallWorld<'_> {
         self.chance.name(Drawn::Connect, client as u64, self.clients[client].connections);
         let process = self.chance.pick(&open);
         let connection = self.audit.connection_made(process);
-        self.connections.push(ClientConnection {
-            client,
-            process,
-            is_cut: false,
-            is_accepted: false,
-            rooms: 0,
-            last_up: WorldTime::ZERO,
-            last_down: WorldTime::ZERO,
-            packets: 0,
-        });
-        trace!(self, client_name(client), "connects to r{process}: socket {}", connection + 1);
+        self.connections.push(ClientConnection { client, process, ..ClientConnection::default() });
+        trace!(self, "c{client}", "connects to r{process}: socket {}", connection + 1);
         self.clients[client].connection = Some(connection);
         self.send_up(connection, ClientPacket::Hello);
         self.resume_work(client, connection);
@@ -75,24 +65,31 @@ impl CallWorld<'_> {
         self.send_up(new, ClientPacket::Resumed(resumed.into()));
     }
 
-    /// A client sends something; it does not overtake what it sent before.
+    /// A client sends something.
     pub(super) fn send_up(&mut self, connection: Connection, packet: ClientPacket) {
-        self.name_packet(connection);
-        let delay = self.chance.weighted(&[(8, 0, 1), (1, 1, 40)]);
-        let line = &mut self.connections[connection];
-        line.last_up = line.last_up.max(self.now + delay);
-        let at = line.last_up;
+        let at = self.packet_arrival(connection, |line| &mut line.last_up);
         self.agenda.enter(at, CallEvent::ClientPacket { connection, packet });
     }
 
     /// A process sends a client something.
     pub(super) fn send_down(&mut self, connection: Connection, packet: ServerPacket) {
-        self.name_packet(connection);
-        let delay = self.chance.weighted(&[(8, 0, 1), (1, 1, 40)]);
-        let line = &mut self.connections[connection];
-        line.last_down = line.last_down.max(self.now + delay);
-        let at = line.last_down;
+        let at = self.packet_arrival(connection, |line| &mut line.last_down);
         self.agenda.enter(at, CallEvent::ServerPacket { connection, packet });
+    }
+
+    /// When the next packet of a connection arrives: not before the last one that was sent the same way.
+    fn packet_arrival(
+        &mut self,
+        connection: Connection,
+        last: fn(&mut ClientConnection) -> &mut WorldTime,
+    ) -> WorldTime {
+        let line = &mut self.connections[connection];
+        line.packets += 1;
+        self.chance.name(Drawn::Packet, connection as u64, line.packets);
+        let delay = self.chance.weighted(&[(8, 0, 1), (1, 1, 40)]);
+        let last = last(line);
+        *last = (*last).max(self.now + delay);
+        *last
     }
 
     /// A packet arrives at a client.
@@ -103,7 +100,7 @@ impl CallWorld<'_> {
         if line.is_cut && !is_end || self.clients[client].connection != Some(connection) {
             return;
         }
-        trace!(self, client_name(client), "{packet}");
+        trace!(self, "c{client}", "{packet}");
         match packet {
             ServerPacket::Request { token, call } => self.work(client, DaemonJob { token, call, connection }),
             ServerPacket::Answer { token } => {
@@ -120,7 +117,7 @@ impl CallWorld<'_> {
         let Some(connection) = self.clients[client].connection else { return };
         let token = self.audit.call_made();
         self.calls.push(MeasuredCall::new(connection, room, timeout_ms, self.now));
-        trace!(self, client_name(client), "calls {room} with {timeout_ms} ms: #{token}");
+        trace!(self, "c{client}", "calls {room} with {timeout_ms} ms: #{token}");
         self.send_up(connection, ClientPacket::Call { token, room, timeout_ms });
     }
 
@@ -141,7 +138,7 @@ impl CallWorld<'_> {
 
     /// A client has no connection any more, and comes back after a while.
     pub(super) fn disconnected(&mut self, client: ClientId) {
-        trace!(self, client_name(client), "is disconnected");
+        trace!(self, "c{client}", "is disconnected");
         let known = &mut self.clients[client];
         known.former = known.connection.take();
         if let Some(former) = known.former {
@@ -187,7 +184,7 @@ impl CallWorld<'_> {
         } else {
             DaemonResult::Value(value)
         };
-        trace!(self, client_name(client), "has done #{token}: {given}");
+        trace!(self, "c{client}", "has done #{token}: {given}");
         self.audit.daemon_finished(token, given);
         if self.clients[client].connection == Some(job.connection) {
             return self.send_up(job.connection, ClientPacket::Ack { token, given });

@@ -3,7 +3,6 @@
 use pointwork_core::{AskId, CallCommand, CallId};
 
 use super::state::CallWorld;
-use crate::calls::display::process_name;
 use crate::calls::events::{CallEvent, CallRef, Process, RuleAnswer, ServerPacket, connection};
 use crate::calls::replica::Origin;
 use crate::trace::trace;
@@ -41,7 +40,7 @@ impl CallWorld<'_> {
             CallCommand::Emit { call, target, left, resumable } => {
                 let token = self.replicas[process].calls[call.0 as usize - 1];
                 self.calls[token].may_be_handed_in = resumable;
-                self.calls[token].is_sent(self.now);
+                self.calls[token].sent = Some(self.now);
                 let called = resumable.then_some(CallRef { process, call });
                 let line = connection(target);
                 let sent = if self.connections[line].process == process {
@@ -51,7 +50,7 @@ impl CallWorld<'_> {
                 };
                 if !sent {
                     let now = self.replicas[process].clock.at(self.now);
-                    trace!(self, process_name(process), "the request of call {} cannot be sent", call.0);
+                    trace!(self, "r{process}", "the request of call {} cannot be sent", call.0);
                     self.audit.request_unanswerable(process, call, true, now);
                     self.replicas[process].machine.handle_undelivered(call, now);
                 }
@@ -70,7 +69,7 @@ impl CallWorld<'_> {
     fn forget_call(&mut self, process: Process, call: CallId) -> usize {
         let replica = &mut self.replicas[process];
         replica.requests.retain(|open| open.call != call);
-        replica.awaited.retain(|awaited| !matches!(awaited.origin, Origin::Here(here) if here == call));
+        replica.awaited.retain(|awaited| awaited.origin != Origin::Here(call));
         let token = replica.calls[call.0 as usize - 1];
         self.calls[token].may_be_handed_in = false;
         token
@@ -99,7 +98,7 @@ impl CallWorld<'_> {
     /// An answer comes late: what it was about may have changed.
     pub(super) fn late_answer(&mut self, process: Process, call: CallId, ask: AskId, verdict: RuleAnswer) {
         self.catch_up(process);
-        trace!(self, process_name(process), "a late verdict on call {}, question {}: {verdict:?}", call.0, ask.0);
+        trace!(self, "r{process}", "a late verdict on call {}, question {}: {verdict:?}", call.0, ask.0);
         self.deliver_answer(process, call, ask, verdict);
         self.run_commands(process);
     }
@@ -149,6 +148,6 @@ impl CallWorld<'_> {
             CallCommand::Forget { call } => format!("call {} is forgotten", call.0),
             CallCommand::WarnSeveral { method, count, .. } => format!("{count} sockets have {method}"),
         };
-        trace!(self, process_name(process), "  {what}");
+        trace!(self, "r{process}", "  {what}");
     }
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::state::CallWorld;
-use crate::calls::display::process_name;
 use crate::calls::events::{CallEvent, Process};
 use crate::calls::replica::{PROCESSES_MAX, ProcessState};
 use crate::trace::trace;
@@ -73,7 +72,7 @@ impl CallWorld<'_> {
             Fault::Subscription => self.break_link(process, true),
             Fault::Overrun => {
                 self.faults.count("overrun");
-                trace!(self, process_name(process), "takes messages too slowly");
+                trace!(self, "r{process}", "takes messages too slowly");
                 self.replicas[process].overrun = 1 + self.chance.below(12);
             }
             Fault::Stop => self.stop(process),
@@ -93,7 +92,7 @@ impl CallWorld<'_> {
             Fault::Leap => {
                 self.faults.count("clock leap");
                 let span = self.chance.weighted(&[(1, 1, 5_000), (1, 60_000, 600_000)]);
-                trace!(self, process_name(process), "its clock leaps by {} ms", span.as_millis());
+                trace!(self, "r{process}", "its clock leaps by {} ms", span.as_millis());
                 self.replicas[process].clock.leap(self.now, span);
                 self.agenda.enter(self.now, CallEvent::Timer(process));
             }
@@ -110,7 +109,7 @@ impl CallWorld<'_> {
         }
         (link.is_stalled, link.hears, link.speaks) = (true, false, false);
         self.faults.count("link stalled");
-        trace!(self, process_name(process), "its link to Redis is stalled");
+        trace!(self, "r{process}", "its link to Redis is stalled");
         self.attach_later(process, Duration::ZERO);
     }
 
@@ -122,7 +121,7 @@ impl CallWorld<'_> {
         }
         (link.hears, link.speaks) = (false, only_subscription);
         self.faults.count(if only_subscription { "subscription broken" } else { "link broken" });
-        trace!(self, process_name(process), "its link to Redis breaks, only its subscription: {only_subscription}");
+        trace!(self, "r{process}", "its link to Redis breaks, only its subscription: {only_subscription}");
         self.break_off(process, Duration::ZERO);
     }
 
@@ -172,7 +171,7 @@ impl CallWorld<'_> {
     fn stop(&mut self, process: Process) {
         self.faults.count("stopped");
         let span = self.chance.weighted(&[(3, 50, 1_000), (4, 1_000, 6_000), (3, 6_000, 25_000)]);
-        trace!(self, process_name(process), "hangs for {} ms", span.as_millis());
+        trace!(self, "r{process}", "hangs for {} ms", span.as_millis());
         self.replicas[process].state = ProcessState::Stopped;
         self.agenda.enter(self.now + span, CallEvent::Resume(process));
         for connection in self.accepted_connections(process) {
@@ -188,7 +187,7 @@ impl CallWorld<'_> {
         if self.replicas[process].state != ProcessState::Stopped {
             return;
         }
-        trace!(self, process_name(process), "runs on");
+        trace!(self, "r{process}", "runs on");
         self.replicas[process].state = ProcessState::Running;
         for event in std::mem::take(&mut self.replicas[process].backlog) {
             self.dispatch(event);
@@ -198,7 +197,7 @@ impl CallWorld<'_> {
     fn slow_down(&mut self, process: Process) {
         self.faults.count("slow clock");
         let percent = self.chance.pick(&[20, 60, 95]);
-        trace!(self, process_name(process), "its clock runs at {percent} %");
+        trace!(self, "r{process}", "its clock runs at {percent} %");
         self.replicas[process].clock.pace(self.now, percent);
         let span = self.chance.span(1_000, 30_000);
         self.agenda.enter(self.now + span, CallEvent::PaceEnds(process));

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::state::CallWorld;
-use crate::calls::display::process_name;
 use crate::calls::events::{CallEvent, HandInOutcome, PeerMessage, Process};
 use crate::trace::trace;
 
@@ -89,7 +88,7 @@ impl CallWorld<'_> {
 
     /// A process learns that its subscription is broken.
     pub(super) fn interrupted(&mut self, process: Process) {
-        trace!(self, process_name(process), "its subscription is interrupted");
+        trace!(self, "r{process}", "its subscription is interrupted");
         let replica = &mut self.replicas[process];
         let now = replica.clock.at(self.now);
         replica.interruptions += 1;
@@ -108,7 +107,7 @@ impl CallWorld<'_> {
             let again = self.now + self.chance.span(10, 250);
             return self.agenda.enter(again, CallEvent::Attached { process, breaks });
         }
-        trace!(self, process_name(process), "is connected to Redis");
+        trace!(self, "r{process}", "is connected to Redis");
         let was_stalled = std::mem::take(&mut link.is_stalled);
         let unheard = std::mem::take(&mut link.unheard);
         (link.hears, link.speaks, link.is_subscribed) = (true, true, true);

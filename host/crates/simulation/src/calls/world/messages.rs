@@ -2,7 +2,6 @@
 //! where Redis loses them.
 
 use super::state::CallWorld;
-use crate::calls::display::process_name;
 use crate::calls::events::{CallEvent, HandInOutcome, PeerMessage, Process};
 use crate::calls::replica::PROCESSES_MAX;
 use crate::draws::Drawn;
@@ -98,7 +97,7 @@ impl CallWorld<'_> {
     /// A process takes a message.
     pub(super) fn receive(&mut self, process: Process, from: Process, message: PeerMessage) {
         if !matches!(message, PeerMessage::Beat { .. } | PeerMessage::Noted) {
-            trace!(self, process_name(process), "r{from} says: {message}");
+            trace!(self, "r{process}", "r{from} says: {message}");
         }
         match message {
             PeerMessage::Beat { .. } if from == process => self.handle_own_heartbeat(process),

@@ -4,7 +4,6 @@ use pointwork_core::PeerCommand;
 use pointwork_core::decisions::{Departure, Traits};
 
 use super::state::CallWorld;
-use crate::calls::display::process_name;
 use crate::calls::events::{PeerMessage, Process};
 use crate::calls::liveness::PeerNews;
 use crate::trace::trace;
@@ -52,7 +51,7 @@ impl CallWorld<'_> {
             let now = self.catch_up(process);
             match news {
                 PeerNews::Link(is_up) => {
-                    trace!(self, process_name(process), "the link is {}", if is_up { "up" } else { "down" });
+                    trace!(self, "r{process}", "the link is {}", if is_up { "up" } else { "down" });
                     self.audit.link_changed(process, is_up);
                     self.replicas[process].machine.handle_link(is_up, now);
                     self.run_commands(process);
@@ -62,7 +61,7 @@ impl CallWorld<'_> {
                     self.run_book_commands(process);
                 }
                 PeerNews::Lost { peer, cause } => {
-                    trace!(self, process_name(process), "has lost r{peer}: {cause:?}");
+                    trace!(self, "r{process}", "has lost r{peer}: {cause:?}");
                     self.faults.count(match cause {
                         Departure::ReplicaSilent => "peer silent",
                         Departure::ReplicaLost => "peer lost",
@@ -121,7 +120,7 @@ impl CallWorld<'_> {
                 let _ = machine.handle_unregister(socket, &method, now);
             }
             PeerCommand::Gone { socket, cause, .. } => {
-                trace!(self, process_name(process), "socket {} is gone: {cause:?}", socket.0);
+                trace!(self, "r{process}", "socket {} is gone: {cause:?}", socket.0);
                 self.audit.socket_gone(process, socket, cause, now);
                 machine.handle_disconnect(socket, cause, now);
             }

@@ -7,7 +7,6 @@ use pointwork_core::decisions::Departure;
 use pointwork_core::{CallId, SocketId};
 
 use super::state::CallWorld;
-use crate::calls::display::process_name;
 use crate::calls::events::{
     CallEvent, CallRef, Connection, DaemonResult, HandInOutcome, PeerMessage, PeerRequest, Process, Resumed,
     ServerPacket, connection, socket,
@@ -58,9 +57,7 @@ impl CallWorld<'_> {
     pub(super) fn ack_over(&mut self, process: Process, peer: Process, request: u32) {
         let awaited = &mut self.replicas[process].awaited;
         let before = awaited.len();
-        let its =
-            |origin| matches!(origin, Origin::Peer { process, request: its } if process == peer && its == request);
-        awaited.retain(|awaited| !its(awaited.origin));
+        awaited.retain(|awaited| awaited.origin != Origin::Peer { process: peer, request });
         if awaited.len() < before {
             self.publish(process, Some(peer), PeerMessage::Unanswered { request }, None);
         }
@@ -106,7 +103,7 @@ impl CallWorld<'_> {
         if let Some((call, _)) = self.close_request(process, request) {
             self.faults.count("lost request");
             let now = self.catch_up(process);
-            trace!(self, process_name(process), "the request of call {} is lost", call.0);
+            trace!(self, "r{process}", "the request of call {} is lost", call.0);
             self.audit.request_lost(process, call);
             self.replicas[process].machine.handle_unreachable(call, now);
             self.run_commands(process);
@@ -144,12 +141,10 @@ impl CallWorld<'_> {
     /// A peer asks which of its requests are not being served.
     pub(super) fn recalled(&mut self, process: Process, peer: Process, mut requests: Vec<u32>) {
         let awaited = &self.replicas[process].awaited;
-        let is_served = |request: u32| {
-            let its =
-                |origin| matches!(origin, Origin::Peer { process, request: its } if process == peer && its == request);
-            awaited.iter().any(|awaited| its(awaited.origin))
-        };
-        requests.retain(|request| !is_served(*request));
+        requests.retain(|request| {
+            let origin = Origin::Peer { process: peer, request: *request };
+            awaited.iter().all(|awaited| awaited.origin != origin)
+        });
         self.publish(process, Some(peer), PeerMessage::Unserved(requests), None);
     }
 
@@ -211,7 +206,7 @@ impl CallWorld<'_> {
         let now = self.catch_up(process);
         let expected = self.audit.takes_hand_in(process, user, call);
         let taken = self.replicas[process].machine.handle_handed_in(&self.names.users[user], call, value, now);
-        trace!(self, process_name(process), "call {} is handed in: taken {taken}", call.0);
+        trace!(self, "r{process}", "call {} is handed in: taken {taken}", call.0);
         self.faults.count(if taken { "hand-in taken" } else { "hand-in refused" });
         self.audit.demand(taken == expected, "handed-in", || format!("{call:?}: taken {taken}, and not {expected}"));
         self.run_commands(process);

@@ -5,7 +5,6 @@ use std::time::Duration;
 use pointwork_core::decisions::Departure;
 
 use super::state::CallWorld;
-use crate::calls::display::process_name;
 use crate::calls::events::{CallEvent, Connection, PeerMessage, Process, ServerPacket, socket};
 use crate::calls::replica::{Origin, ProcessState, Shutdown};
 use crate::trace::trace;
@@ -16,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(40);
 impl CallWorld<'_> {
     /// A process begins to shut down: its daemons take no more calls.
     pub(super) fn shut_down(&mut self, process: Process) {
-        trace!(self, process_name(process), "shuts down");
+        trace!(self, "r{process}", "shuts down");
         let until = self.now + self.chance.span(200, 6_000);
         self.replicas[process].shutdown = Some(Shutdown { until, noted: Vec::new() });
         self.publish(process, None, PeerMessage::ShuttingDown, None);
@@ -48,7 +47,7 @@ impl CallWorld<'_> {
 
     /// A process ends at once. Its clients learn of it, and Redis does, soon or after a while.
     pub(super) fn kill(&mut self, process: Process, is_seen: bool) {
-        trace!(self, process_name(process), "is killed{}", if is_seen { "" } else { ", and nobody sees it" });
+        trace!(self, "r{process}", "is killed{}", if is_seen { "" } else { ", and nobody sees it" });
         for connection in self.accepted_connections(process) {
             self.audit.socket_left(connection);
             let line = &mut self.connections[connection];

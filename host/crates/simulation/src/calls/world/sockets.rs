@@ -4,8 +4,7 @@ use pointwork_core::NumberedChange;
 use pointwork_core::decisions::{Departure, Traits};
 
 use super::state::CallWorld;
-use crate::calls::audit::CallAuditor;
-use crate::calls::display::process_name;
+use crate::calls::audit::CallRecord;
 use crate::calls::events::{
     CallEvent, CallRef, CallToken, ClientPacket, Connection, DaemonResult, PeerMessage, Process, ServerPacket, socket,
 };
@@ -25,13 +24,7 @@ impl CallWorld<'_> {
         if line.is_cut || !line.is_accepted && !matches!(packet, ClientPacket::Hello) {
             return;
         }
-        trace!(
-            self,
-            process_name(process),
-            "c{}, socket {}: {packet}",
-            self.connections[connection].client,
-            connection + 1
-        );
+        trace!(self, "r{process}", "c{}, socket {}: {packet}", self.connections[connection].client, connection + 1);
         self.measure_result(&packet);
         match packet {
             ClientPacket::Hello => self.accept(process, connection),
@@ -105,13 +98,13 @@ impl CallWorld<'_> {
                 replica.calls.push(token);
                 let count = replica.calls.len() as u64;
                 self.calls[token].taken_on = Some((process, call));
-                self.calls[token].arrives(self.now);
-                self.audit.call_taken(process, CallAuditor::record(token, socket(connection), room, timeout), now);
+                self.calls[token].arrived = Some(self.now);
+                self.audit.call_taken(process, CallRecord::new(token, socket(connection), room, timeout, now));
                 self.audit.demand(call.0 == count, "one-answer", || format!("{call:?} is the {count}th call"));
-                trace!(self, process_name(process), "  #{token} is call {}", call.0);
+                trace!(self, "r{process}", "  #{token} is call {}", call.0);
             }
             Err(refused) => {
-                trace!(self, process_name(process), "  #{token} is refused: {refused:?}");
+                trace!(self, "r{process}", "  #{token} is refused: {refused:?}");
                 self.audit.ends.count("refused");
                 self.measure_end(token, Some("refused"));
                 self.send_down(connection, ServerPacket::Answer { token });
@@ -163,7 +156,7 @@ impl CallWorld<'_> {
         }
         let process = line.process;
         line.is_cut = true;
-        trace!(self, process_name(process), "lets socket {} go: {cause:?}", connection + 1);
+        trace!(self, "r{process}", "lets socket {} go: {cause:?}", connection + 1);
         self.audit.socket_left(connection);
         self.chance.name(Drawn::Close, connection as u64, 0);
         let are_acks_first = !self.chance.once_in(3);

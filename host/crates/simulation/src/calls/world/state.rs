@@ -3,7 +3,6 @@
 use crate::agenda::Agenda;
 use crate::calls::audit::CallAuditor;
 use crate::calls::client::{ClientConnection, SimulatedClient};
-use crate::calls::display::process_name;
 use crate::calls::events::{CallEvent, CallToken, ClientId};
 use crate::calls::outcomes::MeasuredCall;
 use crate::calls::replica::{CallReplica, PROCESSES_MAX};
@@ -121,7 +120,7 @@ impl<'a> CallWorld<'a> {
         #[cfg(test)]
         self.set_flaw(self.flaw);
         self.audit.process_started();
-        trace!(self, process_name(started), "starts");
+        trace!(self, "r{started}", "starts");
         let ready = self.now + self.chance.span(5, 50);
         self.agenda.enter(ready, CallEvent::Attached { process: started, breaks: 0 });
         let tick = self.now + self.chance.span(50, 300);

@@ -6,8 +6,7 @@ use pointwork_core::{AskId, CallId};
 
 use super::faults::Fault;
 use super::state::CallWorld;
-use crate::calls::display::client_name;
-use crate::calls::events::{CallEvent, CallRef, CallToken, ClientId, ClientPacket, Connection, Process, Resumed};
+use crate::calls::events::{CallEvent, CallRef, CallToken, ClientId, ClientPacket, Process, Resumed};
 use crate::calls::rooms::{METHODS, Room};
 use crate::calls::rules::RuleMoment;
 use crate::chance::Chance;
@@ -19,6 +18,9 @@ use crate::trace::trace;
 const CLIENTS_MAX: usize = 24;
 /// The wall clock when the world began, in milliseconds since 1970.
 const BEGAN_MS: u64 = 1_800_000_000_000;
+
+/// Something that a client does of its own accord.
+type ClientStep<'a> = fn(&mut CallWorld<'a>);
 
 impl CallWorld<'_> {
     /// One step, and the next one after a while.
@@ -51,7 +53,7 @@ impl CallWorld<'_> {
         self.agenda.enter(next, CallEvent::Step);
     }
 
-    pub(super) fn call_something(&mut self) {
+    fn call_something(&mut self) {
         // Daemons call, too, but less.
         let is_any = self.chance.once_in(5);
         let Some(client) = self.any_connected(|is_daemon| is_any || !is_daemon) else { return };
@@ -66,14 +68,14 @@ impl CallWorld<'_> {
         }
     }
 
-    pub(super) fn register_something(&mut self) {
+    fn register_something(&mut self) {
         let Some(client) = self.any_connected(|is_daemon| is_daemon) else { return };
         let room = self.any_room(client);
         self.clients[client].rooms |= room.bit();
         self.send_from_client(client, ClientPacket::Register(room));
     }
 
-    pub(super) fn unregister_something(&mut self) {
+    fn unregister_something(&mut self) {
         let Some(client) = self.any_connected(|is_daemon| is_daemon) else { return };
         let room = self.any_room(client);
         self.clients[client].rooms &= !room.bit();
@@ -84,17 +86,17 @@ impl CallWorld<'_> {
         }
     }
 
-    pub(super) fn lose_connection(&mut self) {
+    fn lose_connection(&mut self) {
         let is_any = self.chance.once_in(4);
         let Some(client) = self.any_connected(|is_daemon| is_daemon || is_any) else { return };
         let Some(connection) = self.clients[client].connection else { return };
         self.faults.count("connection cut");
-        trace!(self, client_name(client), "its connection breaks");
+        trace!(self, "c{client}", "its connection breaks");
         let server = [(6, 0, 5), (3, 5, 2_000), (1, 2_000, 25_000)];
         self.cut(connection, &server, &[(6, 0, 50), (3, 50, 3_000), (1, 3_000, 20_000)]);
     }
 
-    pub(super) fn close_connection(&mut self) {
+    fn close_connection(&mut self) {
         let Some(client) = self.any_connected(|_| true) else { return };
         self.close_from(client);
         self.disconnected(client);
@@ -138,7 +140,7 @@ impl CallWorld<'_> {
 
     /// A client closes its connection on purpose.
     pub(super) fn close_from(&mut self, client: ClientId) {
-        trace!(self, client_name(client), "closes its connection");
+        trace!(self, "c{client}", "closes its connection");
         self.send_from_client(client, ClientPacket::Close);
     }
 
@@ -196,14 +198,16 @@ impl CallWorld<'_> {
         if self.chance.percent(scenario.faults.percent) {
             self.scenario_fault(scenario, nth);
         } else {
-            let steps = &scenario.clients;
-            let weights = [steps.call, steps.register, steps.unregister, steps.lose, steps.close];
-            match self.weighed(&weights) {
-                0 => self.call_something(),
-                1 => self.register_something(),
-                2 => self.unregister_something(),
-                3 => self.lose_connection(),
-                _ => self.close_connection(),
+            let weights = &scenario.clients;
+            let steps: [(u64, ClientStep<'_>); 5] = [
+                (weights.call, Self::call_something),
+                (weights.register, Self::register_something),
+                (weights.unregister, Self::unregister_something),
+                (weights.lose, Self::lose_connection),
+                (weights.close, Self::close_connection),
+            ];
+            if let Some((_, step)) = self.chance.weighed(&steps, |(weight, _)| *weight as usize) {
+                step(self);
             }
         }
     }
@@ -222,20 +226,9 @@ impl CallWorld<'_> {
             (Fault::Drain, faults.drain),
             (Fault::Redis, faults.redis),
         ];
-        let which = self.weighed(&weights.map(|(_, weight)| weight));
-        self.inject(process, weights[which].0);
-    }
-
-    /// One of these by its weight; they are not all 0.
-    fn weighed(&mut self, weights: &[u64]) -> usize {
-        let mut left = self.chance.below(weights.iter().sum::<u64>() as usize) as u64;
-        for (place, weight) in weights.iter().enumerate() {
-            if left < *weight {
-                return place;
-            }
-            left -= weight;
+        if let Some((fault, _)) = self.chance.weighed(&weights, |(_, weight)| *weight as usize) {
+            self.inject(process, *fault);
         }
-        0
     }
 
     /// A daemon sets to work on a request: as long as the call takes, times how slow this daemon is.
@@ -251,13 +244,6 @@ impl CallWorld<'_> {
         let begins = if scenario.one_at_a_time { daemon.busy_until.max(self.now) } else { self.now };
         daemon.busy_until = begins + work;
         self.agenda.enter(begins + work, CallEvent::Finish { client, token });
-    }
-
-    /// The next packet of a connection.
-    pub(super) fn name_packet(&mut self, connection: Connection) {
-        let line = &mut self.connections[connection];
-        line.packets += 1;
-        self.chance.name(Drawn::Packet, connection as u64, line.packets);
     }
 
     /// Time and chance of a question.

@@ -3,9 +3,9 @@
 use pointwork_core::devices::OpId;
 use pointwork_core::experiments::{Experiment, Exposure, Trial};
 
+use super::flaws::DeviceFlaw;
 use crate::chance::Chance;
 use crate::devices::conditions::Conditions;
-use crate::devices::flaw::DeviceFlaw;
 use crate::draws::{Drawn, Draws};
 use crate::time::{MS, SECOND};
 

@@ -1,5 +1,7 @@
 //! Changes the records of devices as operators do.
 
+use pointwork_core::devices::DeviceRecord;
+
 use crate::devices::events::OperatorChange;
 use crate::devices::world::DeviceWorld;
 
@@ -26,5 +28,9 @@ impl DeviceWorld<'_> {
         if let Some(holder) = old.holder.filter(|_| new.holder.is_none()) {
             self.evict_here(&holder.replica, device, (new.epoch, holder.socket), 0);
         }
+    }
+
+    pub(crate) fn write(&mut self, device: usize, record: DeviceRecord) {
+        self.compare_and_set(device, self.records[device].epoch, record);
     }
 }

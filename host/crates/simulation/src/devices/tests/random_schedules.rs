@@ -7,10 +7,10 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use super::flaws::DeviceFlaw;
 use super::schedule::{Disturbance, play, schedules};
 use super::seeded;
 use crate::counts::Counts;
-use crate::devices::flaw::DeviceFlaw;
 use crate::violation::Violation;
 
 const SEEDS: u64 = 2_000;

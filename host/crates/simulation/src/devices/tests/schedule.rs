@@ -12,11 +12,11 @@ use proptest::collection::vec;
 use proptest::prelude::Strategy;
 
 use super::conditions::{RandomConditions, RandomFaults};
+use super::flaws::DeviceFlaw;
 use super::seeded;
 use crate::chance::Chance;
 use crate::counts::Counts;
 use crate::devices::events::{DeviceEvent, OperatorChange};
-use crate::devices::flaw::DeviceFlaw;
 use crate::devices::rules::{NativeSettle, SettleQuestion, SettleRules};
 use crate::devices::sockets::{Credential, SimulatedSocket, index, number};
 use crate::devices::world::DeviceWorld;

@@ -8,10 +8,8 @@ use pointwork_core::devices::{CloseReason, DeviceCommand, OpId, Proof, RegisterI
 
 use super::state::DeviceWorld;
 use crate::devices::events::{DeviceEvent, DeviceOperation, SocketEnd};
-use crate::devices::flaw::DeviceFlaw;
 use crate::devices::rules::SettleQuestion;
 use crate::devices::sockets::{Credential, index, number};
-use crate::time::SECOND;
 
 impl DeviceWorld<'_> {
     /// Carries out everything that the running replicas want done.
@@ -24,13 +22,13 @@ impl DeviceWorld<'_> {
         }
     }
 
-    pub(super) fn execute(&mut self, replica: usize, command: DeviceCommand) {
+    pub(crate) fn execute(&mut self, replica: usize, command: DeviceCommand) {
         if self.trace.is_on() {
             let uid = self.replicas[replica].uid.clone();
             self.trace(&uid, || format!("  {command:?}"));
         }
-        let is_forgotten = matches!(command, DeviceCommand::Close { why: CloseReason::Refused, .. });
-        if is_forgotten && self.conditions.has_flaw(DeviceFlaw::NewcomerNotClosed) {
+        #[cfg(test)]
+        if self.forgets(&command) {
             return;
         }
         let (sockets, records) = (&self.sockets, &self.records);
@@ -45,6 +43,7 @@ impl DeviceWorld<'_> {
             }
             DeviceCommand::Swap { device, op, expected, record } => {
                 let op = self.operation(replica, &device, op);
+                #[cfg(test)]
                 self.evict_too_early(op.device, &record);
                 let delay_us = self.conditions.store_us(op.device);
                 self.after(delay_us, DeviceEvent::Swap { op, expected, record });
@@ -150,9 +149,8 @@ impl DeviceWorld<'_> {
         self.sockets[socket].wants = false;
         if let Some(delay_us) = self.conditions.close_us() {
             self.after(delay_us, DeviceEvent::ReplicaNotices { socket, how: Departure::Evicted });
-            if why == CloseReason::Evicted && self.conditions.has_flaw(DeviceFlaw::EvictedArmsOffline) {
-                self.after(delay_us + 5 * SECOND, DeviceEvent::FalseOffline { device: self.sockets[socket].device });
-            }
+            #[cfg(test)]
+            self.arm_false_offline(socket, why, delay_us);
             return;
         }
         let at = self.moment(replica);

@@ -1,11 +1,10 @@
 //! What replicas ask and tell each other: about the owner of a session, and evictions.
 
 use pointwork_core::SocketId;
-use pointwork_core::devices::{CloseReason, DeviceCommand, DeviceRecord, OwnerAnswer};
+use pointwork_core::devices::OwnerAnswer;
 
 use super::state::DeviceWorld;
 use crate::devices::events::{DeviceEvent, DeviceOperation};
-use crate::devices::flaw::DeviceFlaw;
 
 impl DeviceWorld<'_> {
     /// How long a message to another replica about a device takes, and whether it is lost.
@@ -21,15 +20,11 @@ impl DeviceWorld<'_> {
                 let now = self.moment(asked).now;
                 self.replicas[asked].machine.owner_answer(&self.devices[op.device].id, socket, now)
             }
-            Some(asked) if self.replicas[asked].is_known_dead => {
-                if self.conditions.has_flaw(DeviceFlaw::RefuseForTheDead) {
-                    OwnerAnswer::Alive { age_ms: 0, idle_ms: 0, heartbeat_ms: 0 }
-                } else {
-                    OwnerAnswer::Gone
-                }
-            }
+            Some(asked) if self.replicas[asked].is_known_dead => OwnerAnswer::Gone,
             _ => OwnerAnswer::Silent,
         };
+        #[cfg(test)]
+        let answer = self.answer_for_the_dead(uid, answer);
         self.auditor.count(match answer {
             OwnerAnswer::Alive { .. } => "owner Alive",
             OwnerAnswer::Gone => "owner Gone",
@@ -76,18 +71,16 @@ impl DeviceWorld<'_> {
         true
     }
 
-    /// A flaw: the holder is evicted as soon as another socket may get the session.
-    pub(super) fn evict_too_early(&mut self, device: usize, record: &DeviceRecord) {
-        if self.conditions.has_flaw(DeviceFlaw::EvictBeforeWon)
-            && let (Some(old), Some(new)) = (self.records[device].holder.clone(), &record.holder)
-            && (&old.replica, old.socket) != (&new.replica, new.socket)
-            && let Some(replica) = self.running_by_uid(&old.replica)
-        {
-            self.execute(replica, DeviceCommand::Close { socket: old.socket, why: CloseReason::Evicted });
+    /// A replica knows that its peer was told to evict a socket.
+    pub(super) fn evict_confirmed(&mut self, replica: usize, device: usize, epoch: u64) {
+        if self.replicas[replica].is_running {
+            let at = self.moment(replica);
+            self.replicas[replica].machine.handle_evict_confirmed(&self.devices[device].id, epoch, at);
+            self.auditor.count("eviction confirmed");
         }
     }
 
-    fn running_by_uid(&self, uid: &str) -> Option<usize> {
+    pub(crate) fn running_by_uid(&self, uid: &str) -> Option<usize> {
         self.running.iter().copied().find(|replica| *self.replicas[*replica].uid == *uid)
     }
 }

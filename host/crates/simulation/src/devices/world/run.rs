@@ -1,6 +1,9 @@
 //! Runs a world of devices: takes what is next, hands it to whom it happens to, and has the auditor look at it.
 
+use std::sync::Arc;
+
 use pointwork_core::SocketId;
+use pointwork_core::devices::{DeviceSessions, Moment};
 
 use super::state::DeviceWorld;
 use crate::devices::events::{DeviceEvent, DeviceOperation};
@@ -94,41 +97,31 @@ impl DeviceWorld<'_> {
             }
             #[cfg(test)]
             DeviceEvent::Operate { device, change } => self.operate(device, change),
+            #[cfg(test)]
             DeviceEvent::FalseOffline { device } => self.write_offline(device),
-            DeviceEvent::Proof { replica, .. } | DeviceEvent::EvictConfirmed { replica, .. } => {
-                self.answered(replica, event)
+            DeviceEvent::Proof { replica, socket, register } => self.proof(replica, socket, register),
+            DeviceEvent::Verdict { op, verdict, exposure } => {
+                self.answer(op, |machine, id, at| machine.handle_verdict(id, op.id, verdict, exposure, at));
             }
-            DeviceEvent::Verdict { op, .. } | DeviceEvent::ReadDone { op, .. } => self.answered(op.replica, event),
-            DeviceEvent::SwapDone { op, .. } | DeviceEvent::OwnerAnswered { op, .. } => {
-                self.answered(op.replica, event)
+            DeviceEvent::ReadDone { op, result } => {
+                self.answer(op, |machine, id, at| machine.handle_read(id, op.id, *result, at));
             }
+            DeviceEvent::SwapDone { op, swapped } => {
+                self.answer(op, |machine, id, at| machine.handle_swapped(id, op.id, swapped, at));
+            }
+            DeviceEvent::OwnerAnswered { op, answer } => {
+                self.answer(op, |machine, id, at| machine.handle_owner(id, op.id, answer, at));
+            }
+            DeviceEvent::EvictConfirmed { replica, device, epoch } => self.evict_confirmed(replica, device, epoch),
         }
     }
 
-    /// A replica has its answer, if it still runs.
-    fn answered(&mut self, replica: usize, event: DeviceEvent) {
-        if !self.replicas[replica].is_running {
-            return;
-        }
-        let at = self.moment(replica);
-        let (machine, devices, touched) = (&mut self.replicas[replica].machine, &self.devices, &mut self.touched);
-        let mut id = |op: DeviceOperation| {
-            touched.push(op.device);
-            &devices[op.device].id
-        };
-        match event {
-            DeviceEvent::Proof { socket, register, .. } => self.proof(replica, socket, register),
-            DeviceEvent::Verdict { op, verdict, exposure } => {
-                machine.handle_verdict(id(op), op.id, verdict, exposure, at)
-            }
-            DeviceEvent::ReadDone { op, result } => machine.handle_read(id(op), op.id, *result, at),
-            DeviceEvent::SwapDone { op, swapped } => machine.handle_swapped(id(op), op.id, swapped, at),
-            DeviceEvent::OwnerAnswered { op, answer } => machine.handle_owner(id(op), op.id, answer, at),
-            DeviceEvent::EvictConfirmed { device, epoch, .. } => {
-                machine.handle_evict_confirmed(&devices[device].id, epoch, at);
-                self.auditor.count("eviction confirmed");
-            }
-            _ => {}
+    /// Gives a replica an answer, if it still runs.
+    fn answer(&mut self, op: DeviceOperation, give: impl FnOnce(&mut DeviceSessions, &Arc<str>, Moment)) {
+        if self.replicas[op.replica].is_running {
+            self.touch(op.device);
+            let at = self.moment(op.replica);
+            give(&mut self.replicas[op.replica].machine, &self.devices[op.device].id, at);
         }
     }
 }

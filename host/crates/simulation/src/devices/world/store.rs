@@ -1,10 +1,9 @@
 //! The store of the records: changed by compare-and-set, away now and then, and written by operators.
 
-use pointwork_core::devices::{DeviceRecord, DeviceStatus, StoreAway, SwapResult};
+use pointwork_core::devices::{DeviceRecord, StoreAway, SwapResult};
 
 use super::state::DeviceWorld;
 use crate::devices::events::{DeviceEvent, DeviceOperation};
-use crate::devices::flaw::DeviceFlaw;
 use crate::devices::sockets::{SimulatedSocket, index};
 
 impl DeviceWorld<'_> {
@@ -43,8 +42,10 @@ impl DeviceWorld<'_> {
         stuck_us
     }
 
-    fn compare_and_set(&mut self, device: usize, expected: u64, record: DeviceRecord) -> SwapResult {
-        if self.records[device].epoch != expected && !self.conditions.has_flaw(DeviceFlaw::SwapWithoutEpoch) {
+    pub(crate) fn compare_and_set(&mut self, device: usize, expected: u64, record: DeviceRecord) -> SwapResult {
+        #[cfg(test)]
+        let expected = self.expected_epoch(device, expected);
+        if self.records[device].epoch != expected {
             return SwapResult::Lost;
         }
         let believed = self.believed(device);
@@ -63,16 +64,6 @@ impl DeviceWorld<'_> {
         known.meter.flips += u64::from(is_flip && self.now_us < self.end_us);
         self.records[device] = record;
         SwapResult::Won
-    }
-
-    pub(crate) fn write(&mut self, device: usize, record: DeviceRecord) {
-        self.compare_and_set(device, self.records[device].epoch, record);
-    }
-
-    /// A flaw: a device is said to be offline.
-    pub(super) fn write_offline(&mut self, device: usize) {
-        let record = &self.records[device];
-        self.write(device, record.touched(DeviceStatus::Offline, false, 0, self.unix_ms()));
     }
 
     pub(super) fn store_away(&mut self) {
