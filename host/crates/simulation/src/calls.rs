@@ -1,4 +1,4 @@
-//! Worlds of calls: replicas with the real call machines, daemons, callers, and the network between them.
+//! Simulates calls: replicas with the real call machines, daemons, callers, and the network between them.
 
 mod audit;
 mod client;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::draws::{Drawn, Draws};
 use crate::scenario::Span;
 
-/// The source of random numbers of a schedule. In a scenario it is reset by name before each draw that matters: then the draw
-/// does not depend on earlier ones, and so not on a policy that made one more draw necessary.
+/// The source of random numbers of a schedule. In a scenario it is reset by name before each draw that matters: then
+/// the draw does not depend on earlier ones, and so not on a policy that made one more draw necessary.
 pub(crate) struct Chance(fastrand::Rng, Option<Draws>);
 
 impl Chance {
@@ -19,7 +19,8 @@ impl Chance {
         Chance(fastrand::Rng::with_seed(seed), Some(Draws::new(seed)))
     }
 
-    /// What is drawn next is the `nth` of its kind of `whom`. Without a scenario there is one stream of chance, and no names.
+    /// What is drawn next is the `nth` of its kind of `whom`. Without a scenario there is one stream of chance, and no
+    /// names.
     pub(crate) fn name(&mut self, what: Drawn, whom: u64, nth: u64) {
         if let Some(draws) = self.1 {
             self.0 = fastrand::Rng::with_seed(draws.bits(what, whom, nth));

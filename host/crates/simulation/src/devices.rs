@@ -1,11 +1,11 @@
-//! Worlds of devices: the real machines of device sessions, one store, a network between them, and devices that open, lose
-//! and duplicate their sockets.
+//! Worlds of devices: the real machines of device sessions, one store, a network between them, and devices that open,
+//! lose and duplicate their sockets.
 //!
-//! A scenario says what devices and network are like, and [`settle`] measures what the devices go through. What they do of
-//! their own accord is drawn from the seed by name, before the rule that is tried has said anything. So two rules meet the
-//! same world, except for what follows from their decisions. The tests also play random schedules, in which everything goes
-//! wrong that can. The auditor judges every step of both. The world knows what is true: which socket is half-open, and since
-//! when a device has no live one.
+//! A scenario says what devices and network are like, and [`settle`] measures what the devices go through. What they do
+//! of their own accord is drawn from the seed by name, before the rule that is tried has said anything. So two rules
+//! meet the same world, except for what follows from their decisions. The tests also play random schedules, in which
+//! everything goes wrong that can. The auditor judges every step of both. The world knows what is true: which socket is
+//! half-open, and since when a device has no live one.
 
 mod audit;
 mod conditions;

@@ -1,4 +1,5 @@
-//! Some thousand schedules: every invariant holds, every end and every fault is reached often, and a seed is a schedule.
+//! Some thousand schedules: every invariant holds, every end and every fault is reached often, and a seed is a
+//! schedule.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::thread::available_parallelism;

@@ -1,4 +1,4 @@
-//! Formats events and messages for a trace.
+//! Formats packets and messages for traces.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Runs a schedule: a world of calls from a seed, to its end. Or the schedules of many seeds, on all cores.
+//! Runs the schedule of a seed in a world of calls, or the schedules of many seeds on all cores.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,23 +18,23 @@ use crate::violation::Violation;
 /// How many steps a schedule has unless said otherwise.
 pub const STEPS: u32 = 300;
 
-/// One run, told completely by its fields.
+/// One run. Everything in it follows from these fields.
 #[derive(Clone, Copy)]
 pub struct Schedule<'a> {
     /// Everything that happens follows from it.
     pub seed: u64,
     /// How many steps until everything heals.
     pub steps: u32,
-    /// Who answers the machines' questions; by default the native rules, with constants of the seed's choice.
+    /// The rules; by default the native ones, with constants that follow from the seed.
     pub rules: Option<&'a dyn Rules>,
     /// A mistake that the machines are made to make.
     #[cfg(test)]
     pub(super) flaw: Option<Flaw>,
-    /// What the world is like; without one everything there is goes wrong in it.
+    /// The scenario of the world. Without one, every kind of fault happens.
     pub scenario: Option<&'a RpcScenario>,
 }
 
-/// What came of a schedule.
+/// The result of a schedule.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     /// How many steps were taken.
@@ -45,7 +45,7 @@ pub struct Report {
     pub faults: Counts,
     /// The first invariant that did not hold.
     pub broken: Option<Violation>,
-    /// What it was like for callers.
+    /// The outcomes for callers.
     pub outcomes: RpcOutcomes,
 }
 
@@ -62,7 +62,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// The world of a seed in a scenario, with the rules that are tried.
+    /// A schedule in the world of a scenario, with the rules to try.
     pub fn of_scenario(scenario: &'a RpcScenario, seed: u64, rules: &'a dyn Rules) -> Schedule<'a> {
         // The scenario has bounded its steps.
         let steps = u32::try_from(scenario.steps).unwrap_or(STEPS);
@@ -118,7 +118,7 @@ pub struct Failure {
     pub violation: Violation,
 }
 
-/// What came of a sweep.
+/// The result of a sweep.
 #[derive(Debug, Clone, Default)]
 pub struct Swept {
     /// How many schedules were run.
@@ -169,7 +169,7 @@ impl Swept {
     }
 }
 
-/// A machine that panics breaks an invariant, too.
+/// Runs a schedule. A panic breaks the invariant `no-panic`.
 fn run(schedule: &Schedule<'_>) -> Report {
     catch_unwind(AssertUnwindSafe(|| schedule.run())).unwrap_or_else(|cause| {
         let text = cause.downcast_ref::<String>().cloned();

@@ -1,4 +1,4 @@
-//! What can happen in a world of devices. Replicas, devices and sockets are named by their indices.
+//! Lists the events of a world of devices. Replicas, devices and sockets are named by their indices.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ pub(super) enum DeviceEvent {
     Kill { nth: u64 },
     /// All others know that a replica is dead, and look for records that name it; again a few times.
     DeathNoticed { replica: usize, scans_left: u32 },
-    /// A new replica is there.
+    /// A replica starts in the place of a killed one.
     Start,
     /// The store cannot be reached.
     StoreAway,

@@ -1,4 +1,5 @@
-//! A world of devices: replicas with the real machines, one store, the network between them, and devices with their sockets.
+//! A world of devices: replicas with the real machines, one store, the network between them, and devices with their
+//! sockets.
 
 mod clients;
 mod commands;

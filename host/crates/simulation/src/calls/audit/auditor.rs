@@ -1,4 +1,4 @@
-//! The auditor: what it knows, and what the world reports to it of calls.
+//! Holds what the auditor knows, and takes the reports of calls.
 
 use std::time::Duration;
 
@@ -13,16 +13,15 @@ use crate::counts::Counts;
 use crate::time::WorldTime;
 use crate::violation::Violation;
 
-/// The auditor of a world of calls.
 pub(crate) struct CallAuditor {
     pub(super) views: Vec<ProcessView>,
     pub(super) truth: GroundTruth,
     pub(super) calls: Vec<CallFacts>,
-    /// How long a daemon that may hand in has to come back.
+    /// How long a daemon that may hand in results has to come back.
     pub(super) resume: Option<Duration>,
     /// A call may be given up because the replica of its target is silent.
     pub(super) trusts_silence: bool,
-    /// What time it is in the world.
+    /// The time of the world.
     pub(crate) moment: WorldTime,
     /// The first invariant that did not hold.
     pub(crate) broken: Option<Violation>,
@@ -52,13 +51,12 @@ impl CallAuditor {
         }
     }
 
-    /// A process has started.
     pub(crate) fn process_started(&mut self) {
         self.views.push(ProcessView::default());
         self.truth.processes.push(ProcessTruth::default());
     }
 
-    /// A process has ended. What it had not answered will not be.
+    /// A process has ended. Its open calls get no answer.
     pub(crate) fn process_ended(&mut self, process: Process) {
         self.truth.processes[process].has_ended = true;
         for call in std::mem::take(&mut self.views[process].open) {
@@ -67,13 +65,11 @@ impl CallAuditor {
         }
     }
 
-    /// A client makes a call.
     pub(crate) fn call_made(&mut self) -> CallToken {
         self.calls.push(CallFacts::default());
         self.calls.len() - 1
     }
 
-    /// A machine has taken a call on.
     pub(crate) fn call_taken(&mut self, process: Process, call: CallRecord) {
         let view = &mut self.views[process];
         let id = CallId(view.calls.len() as u64 + 1);
@@ -82,7 +78,6 @@ impl CallAuditor {
         view.open.push(id);
     }
 
-    /// `grace` has answered how long a call is held.
     pub(crate) fn grace_answered(&mut self, process: Process, call: CallId, ask: AskId, wait_ms: u32, now: Time) {
         let record = self.views[process].record(call);
         if record.is_open && record.ask == ask && record.wait == GraceState::Asked {
@@ -91,7 +86,6 @@ impl CallAuditor {
         }
     }
 
-    /// `target` has answered who gets a call.
     pub(crate) fn target_answered(&mut self, process: Process, call: CallId, ask: AskId, choice: Choice) {
         let record = self.views[process].record(call);
         let is_heard = record.is_open && record.ask == ask && record.wait == GraceState::None;
@@ -99,7 +93,6 @@ impl CallAuditor {
         record.is_rejected |= is_heard && choice == Choice::Reject;
     }
 
-    /// `presence` has answered what becomes of a call whose target is in doubt.
     pub(crate) fn presence_answered(&mut self, process: Process, call: CallId, ask: AskId, verdict: Verdict) {
         let record = self.views[process].record(call);
         if record.is_open && record.ask == ask && record.doubt.is_some() {
@@ -108,7 +101,7 @@ impl CallAuditor {
         }
     }
 
-    /// The host says that a request cannot be answered; `undelivered`: that it did not get there at all.
+    /// The host says that a request cannot be answered, or with `undelivered` that it did not reach its target.
     pub(crate) fn request_unanswerable(&mut self, process: Process, call: CallId, undelivered: bool, now: Time) {
         let record = self.views[process].record(call);
         let Some(sent) = record.sent.as_mut().filter(|sent| !sent.is_resumed) else { return };
@@ -120,7 +113,6 @@ impl CallAuditor {
         }
     }
 
-    /// The host says that a request or its answer is lost.
     pub(crate) fn request_lost(&mut self, process: Process, call: CallId) {
         let record = self.views[process].record(call);
         let Some(sent) = record.sent.filter(|_| record.is_open) else { return };
@@ -129,7 +121,7 @@ impl CallAuditor {
         record.is_said_lost |= !(sent.is_resumed || sent.is_resumable && is_proven_gone);
     }
 
-    /// A process knows that a peer is gone: whatever is in flight there is in doubt, and not by mere silence.
+    /// A process knows that a peer is gone. Its calls in flight there must be in doubt for more than mere silence.
     pub(crate) fn peer_lost(&mut self, process: Process, peer: Process) {
         let (view, truth) = (&self.views[process], &self.truth);
         let is_overlooked = |call: &&CallId| {
@@ -142,26 +134,24 @@ impl CallAuditor {
         self.demand(overlooked.is_none(), "obeyed", || format!("r{peer} is gone, and {overlooked:?} is not in doubt"));
     }
 
-    /// A daemon gets a request.
     pub(crate) fn request_delivered(&mut self, token: CallToken) {
         self.calls[token].deliveries += 1;
         let count = self.calls[token].deliveries;
         self.demand(count == 1, "sent-once", || format!("a daemon got the request of call #{token} {count} times"));
     }
 
-    /// A daemon has done what a request asked for.
     pub(crate) fn daemon_finished(&mut self, token: CallToken, given: DaemonResult) {
         self.calls[token].result = Some(given);
     }
 
-    /// A caller hears how its call ended, or that it was not taken on.
+    /// A caller hears that its call ended, or was refused.
     pub(crate) fn caller_answered(&mut self, token: CallToken) {
         self.calls[token].answers += 1;
         let count = self.calls[token].answers;
         self.demand(count == 1, "one-answer", || format!("the caller of #{token} is told its end {count} times"));
     }
 
-    /// A result is handed in. Whether it must be taken.
+    /// Whether a result that is handed in must be taken.
     pub(crate) fn takes_hand_in(&mut self, process: Process, user: usize, call: CallId) -> bool {
         let view = &mut self.views[process];
         let Some(record) = view.calls.get(call.0 as usize - 1) else { return false };
@@ -174,7 +164,6 @@ impl CallAuditor {
         }
     }
 
-    /// A connection was made to a process.
     pub(crate) fn connection_made(&mut self, process: Process) -> Connection {
         self.truth.connection_made(process)
     }

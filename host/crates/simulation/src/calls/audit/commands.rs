@@ -12,7 +12,6 @@ use super::call_record::{GraceState, SentRequest};
 use crate::calls::events::{DaemonResult, Process, connection};
 
 impl CallAuditor {
-    /// A machine has a command.
     pub(crate) fn check_command(&mut self, process: Process, command: &CallCommand<u64>, now: Time) {
         match command {
             CallCommand::AskTarget { call, ask, .. } => {

@@ -1,4 +1,4 @@
-//! What clients do: they connect, register, call, answer, hand in results, lose their connection and come back elsewhere.
+//! Moves clients: they connect, register, call, answer, hand in results, lose their connection and come back.
 
 use std::time::Duration;
 
@@ -20,13 +20,13 @@ use crate::trace::trace;
 const RESULT_MAX: Duration = Duration::from_secs(60);
 
 impl CallWorld<'_> {
-    /// A client connects, to whichever process lets it in, and registers what it serves.
+    /// Connects a client to a process that is open, and registers its methods.
     pub(super) fn connect(&mut self, client: ClientId) {
         self.clients[client].is_connecting = false;
         if self.clients[client].has_left || self.clients[client].connection.is_some() {
             return;
         }
-        // A stopped one lets clients in as far as they can tell.
+        // Clients cannot tell that a process is stopped.
         let is_open = |process: &Process| {
             let replica = &self.replicas[*process];
             replica.is_open() || replica.state == ProcessState::Stopped && !self.is_healed
@@ -55,7 +55,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A daemon says which requests of its former connection it has, before it registers anything.
+    /// A daemon says which requests of its previous connection it has, before it registers its methods.
     fn resume_work(&mut self, client: ClientId, new: Connection) {
         let known = &mut self.clients[client];
         let Some(old) = known.former.take().filter(|_| known.is_resuming) else { return };
@@ -65,19 +65,17 @@ impl CallWorld<'_> {
         self.send_up(new, ClientPacket::Resumed(resumed.into()));
     }
 
-    /// A client sends something.
     pub(super) fn send_up(&mut self, connection: Connection, packet: ClientPacket) {
         let at = self.packet_arrival(connection, |line| &mut line.last_up);
         self.agenda.enter(at, CallEvent::ClientPacket { connection, packet });
     }
 
-    /// A process sends a client something.
     pub(super) fn send_down(&mut self, connection: Connection, packet: ServerPacket) {
         let at = self.packet_arrival(connection, |line| &mut line.last_down);
         self.agenda.enter(at, CallEvent::ServerPacket { connection, packet });
     }
 
-    /// When the next packet of a connection arrives: not before the last one that was sent the same way.
+    /// When the next packet of a connection arrives. It does not overtake the last one of its direction.
     fn packet_arrival(
         &mut self,
         connection: Connection,
@@ -92,7 +90,6 @@ impl CallWorld<'_> {
         *last
     }
 
-    /// A packet arrives at a client.
     pub(super) fn handle_server_packet(&mut self, connection: Connection, packet: ServerPacket) {
         let line = &self.connections[connection];
         let client = line.client;
@@ -112,7 +109,6 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A client makes a call.
     pub(super) fn make_call(&mut self, client: ClientId, room: Room, timeout_ms: u64) {
         let Some(connection) = self.clients[client].connection else { return };
         let token = self.audit.call_made();
@@ -121,14 +117,14 @@ impl CallWorld<'_> {
         self.send_up(connection, ClientPacket::Call { token, room, timeout_ms });
     }
 
-    /// A client learns that its connection is broken, or gives it up.
+    /// A client notices that its connection is broken, or gives it up.
     pub(super) fn client_notices(&mut self, connection: Connection) {
         let client = self.connections[connection].client;
         if self.clients[client].connection != Some(connection) {
             return;
         }
         if !self.connections[connection].is_cut {
-            // What it closes itself, its process hears of.
+            // Its process hears that the client closed it.
             self.connections[connection].is_cut = true;
             let at = self.now + self.chance.span(0, 20);
             self.agenda.enter(at, CallEvent::ServerNotices { connection });
@@ -136,7 +132,7 @@ impl CallWorld<'_> {
         self.disconnected(client);
     }
 
-    /// A client has no connection any more, and comes back after a while.
+    /// Ends the connection of a client, which comes back after a while.
     pub(super) fn disconnected(&mut self, client: ClientId) {
         trace!(self, "c{client}", "is disconnected");
         let known = &mut self.clients[client];
@@ -173,7 +169,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A daemon has done what a request asked for.
+    /// A daemon has finished a request.
     pub(super) fn finish(&mut self, client: ClientId, token: CallToken) {
         let Some(place) = self.clients[client].jobs.iter().position(|job| job.token == token) else { return };
         let job = self.clients[client].jobs.remove(place);
@@ -195,7 +191,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A daemon hands in what it has not sent yet, if it is connected.
+    /// A daemon hands in the results that it has not sent, if it is connected.
     fn hand_in_all(&mut self, client: ClientId) {
         let now = self.now;
         let known = &mut self.clients[client];
@@ -216,13 +212,13 @@ impl CallWorld<'_> {
         }
         self.faults.count("hand-in unreachable");
         if let Some(finished) = finished.iter().find(|finished| finished.call == call) {
-            // Ever less often.
+            // It tries less and less often.
             let pause = (self.now.since(finished.at) / 2).max(Duration::from_millis(500));
             self.agenda.enter(self.now + pause, CallEvent::HandInAgain { client, call });
         }
     }
 
-    /// A daemon tries once more to hand a result in.
+    /// A daemon tries again to hand in a result.
     pub(super) fn hand_in_again(&mut self, client: ClientId, call: CallRef) {
         for finished in &mut self.clients[client].finished {
             finished.is_sent &= finished.call != call;

@@ -8,7 +8,7 @@ use crate::calls::replica::Origin;
 use crate::trace::trace;
 
 impl CallWorld<'_> {
-    /// Carries out all commands of a machine, and checks what holds then.
+    /// Carries out all commands of a machine, and checks the invariants.
     pub(super) fn run_commands(&mut self, process: Process) {
         let now = self.replicas[process].clock.at(self.now);
         while let Some(command) = self.replicas[process].machine.next_command() {
@@ -65,7 +65,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// Drops what is kept for a call, and gives its token.
+    /// Drops the requests and acknowledgements of a call. Returns its token.
     fn forget_call(&mut self, process: Process, call: CallId) -> usize {
         let replica = &mut self.replicas[process];
         replica.requests.retain(|open| open.call != call);
@@ -75,7 +75,7 @@ impl CallWorld<'_> {
         token
     }
 
-    /// A policy has answered: the machine gets the answer at once, or late, or twice.
+    /// Gives the machine the answer of a policy at once, late, or twice.
     fn rule_answered(&mut self, process: Process, call: CallId, ask: AskId, verdict: RuleAnswer) {
         if self.scenario.is_some() || !self.chance.once_in(5) {
             return self.deliver_answer(process, call, ask, verdict);
@@ -95,7 +95,7 @@ impl CallWorld<'_> {
         self.agenda.enter(at, CallEvent::Verdict { process, call, ask, verdict });
     }
 
-    /// An answer comes late: what it was about may have changed.
+    /// Gives the machine a late answer. The call may have changed since the question.
     pub(super) fn late_answer(&mut self, process: Process, call: CallId, ask: AskId, verdict: RuleAnswer) {
         self.catch_up(process);
         trace!(self, "r{process}", "a late verdict on call {}, question {}: {verdict:?}", call.0, ask.0);

@@ -1,4 +1,4 @@
-//! Injects faults: into replicas, their links to Redis, their clocks, and Redis.
+//! Injects faults into replicas, their links to Redis, their clocks, and Redis.
 
 use std::time::Duration;
 
@@ -7,37 +7,33 @@ use crate::calls::events::{CallEvent, Process};
 use crate::calls::replica::{PROCESSES_MAX, ProcessState};
 use crate::trace::trace;
 
-/// How long a broken link takes to be back, in milliseconds with weights.
+/// How long a link stays broken: weights, and spans in milliseconds.
 const BREAKS: [(usize, u64, u64); 3] = [(4, 10, 400), (4, 400, 3_000), (2, 3_000, 16_000)];
 
-/// What can go wrong.
+/// A kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// Packets between a process and Redis vanish, and neither knows.
+    /// Packets between a process and Redis vanish, and neither side notices.
     Stall,
     /// The connections of a process to Redis are broken.
     RedisLink,
-    /// Its subscription alone is.
+    /// Only its subscription is broken.
     Subscription,
     /// It takes messages too slowly, and some are lost.
     Overrun,
-    /// It hangs for a while.
     Stop,
     Kill,
-    /// It is killed with its machine: nobody sees it at once.
+    /// It is killed with its machine. Redis and the clients notice it late.
     Vanish,
-    /// It shuts down in order.
     Drain,
-    /// Redis restarts.
     Redis,
-    /// A process's clock leaps.
     Leap,
-    /// It runs slowly.
+    /// The clock of a process runs slowly.
     Slow,
 }
 
 impl CallWorld<'_> {
-    /// Something goes wrong.
+    /// Injects a random fault into a random process.
     pub(super) fn fault(&mut self) {
         let Some(process) = self.any_running() else { return };
         let fault = match self.chance.below(20) {
@@ -56,13 +52,12 @@ impl CallWorld<'_> {
         self.inject(process, fault);
     }
 
-    /// A process that runs.
     pub(super) fn any_running(&mut self) -> Option<Process> {
         let running: Vec<Process> = (0..self.replicas.len()).filter(|one| self.replicas[*one].is_running()).collect();
         if running.is_empty() { None } else { Some(self.chance.pick(&running)) }
     }
 
-    /// Something goes wrong with a process, or with Redis; the last one that runs is spared.
+    /// Injects a fault into a process or Redis. The last running process is not ended.
     pub(super) fn inject(&mut self, process: Process, fault: Fault) {
         let running = self.replicas.iter().filter(|one| one.is_running()).count();
         let is_last = running == 1 || self.replicas.len() == PROCESSES_MAX;
@@ -101,7 +96,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// Packets between a process and Redis vanish, and neither knows.
+    /// Packets between a process and Redis vanish, and neither side notices.
     fn stall(&mut self, process: Process) {
         let link = &mut self.replicas[process].link;
         if !link.hears {
@@ -113,7 +108,7 @@ impl CallWorld<'_> {
         self.attach_later(process, Duration::ZERO);
     }
 
-    /// The connections of a process to Redis are broken, or its subscription alone.
+    /// Breaks the connections of a process to Redis, or only its subscription.
     fn break_link(&mut self, process: Process, only_subscription: bool) {
         let link = &mut self.replicas[process].link;
         if !link.hears {
@@ -125,7 +120,7 @@ impl CallWorld<'_> {
         self.break_off(process, Duration::ZERO);
     }
 
-    /// Redis and a process know that a link is broken; it is back after a while, but not before `at_least`.
+    /// Redis and a process notice that their link is broken. It is back after a while, but not before `at_least`.
     fn break_off(&mut self, process: Process, at_least: Duration) {
         self.unsubscribe(process);
         let known = self.now + self.chance.weighted(&[(8, 0, 5), (2, 5, 1_500)]);
@@ -143,7 +138,7 @@ impl CallWorld<'_> {
         wait
     }
 
-    /// Redis restarts, empty: all links break, and what is under way is lost.
+    /// Restarts Redis. All links break, and messages in flight are lost.
     fn restart_redis(&mut self) {
         if !self.redis.is_up {
             return;
@@ -159,7 +154,7 @@ impl CallWorld<'_> {
             }
             let link = &mut self.replicas[process].link;
             (link.hears, link.speaks) = (false, false);
-            // What waited for a stalled network waits in vain.
+            // Messages that waited for a stalled network are lost.
             let was_stalled = std::mem::take(&mut link.is_stalled);
             link.unheard.clear();
             self.flush(process, was_stalled);
@@ -167,7 +162,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A process hangs. Its clients wait for it, or not.
+    /// Stops a process for a while. Some of its clients give up waiting.
     fn stop(&mut self, process: Process) {
         self.faults.count("stopped");
         let span = self.chance.weighted(&[(3, 50, 1_000), (4, 1_000, 6_000), (3, 6_000, 25_000)]);
@@ -182,7 +177,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A stopped process runs on, with all that has come in meanwhile.
+    /// Continues a stopped process, and gives it the events that came meanwhile.
     pub(super) fn resume(&mut self, process: Process) {
         if self.replicas[process].state != ProcessState::Stopped {
             return;

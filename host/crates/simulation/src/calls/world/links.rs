@@ -1,4 +1,5 @@
-//! Keeps the link of a process to Redis: sends heartbeats, looks who is subscribed, and recovers when the link is back.
+//! Keeps the link of a process to Redis: sends heartbeats, checks which peers are subscribed, and recovers after a
+//! break.
 
 use std::time::Duration;
 
@@ -6,7 +7,7 @@ use super::state::CallWorld;
 use crate::calls::events::{CallEvent, HandInOutcome, PeerMessage, Process};
 use crate::trace::trace;
 
-/// How often a process does what is due among its peers; every other time it sends a heartbeat.
+/// How often a process checks its peers. Every other time it also sends a heartbeat.
 const TICK: Duration = Duration::from_millis(250);
 
 impl CallWorld<'_> {
@@ -18,7 +19,7 @@ impl CallWorld<'_> {
         let replica = &mut self.replicas[process];
         let is_up = replica.liveness.is_up();
         if replica.liveness.is_cut_off(now) {
-            // Whoever waits for them is better told now than when the link is back, whenever that is.
+            // Callers get an error now instead of waiting for the link.
             self.fail_all(process);
         } else if is_up && std::mem::take(&mut replica.is_recall_due) {
             self.recall_all(process);
@@ -37,7 +38,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// Looks who is subscribed.
+    /// Checks which peers are subscribed.
     pub(super) fn look(&mut self, process: Process) {
         let mut liveness = std::mem::take(&mut self.replicas[process].liveness);
         let now = self.replicas[process].clock.at(self.now);
@@ -46,26 +47,24 @@ impl CallWorld<'_> {
         self.apply_peer_news(process);
     }
 
-    /// Sends a heartbeat to all or one; with `hello` they are to answer at once.
+    /// Sends a heartbeat to one process or all. With `hello` they answer it at once.
     fn beat(&mut self, process: Process, to: Option<Process>, hello: bool) {
         let replica = &self.replicas[process];
         let (seq, interruptions) = (replica.roster.seq(), replica.interruptions);
         self.publish(process, to, PeerMessage::Beat { seq, interruptions, hello }, None);
     }
 
-    /// The own heartbeat came back.
     pub(super) fn handle_own_heartbeat(&mut self, process: Process) {
         let now = self.replicas[process].clock.at(self.now);
         let was_down = self.replicas[process].liveness.echo(now);
         self.apply_peer_news(process);
         if was_down {
-            // Peers know from now on that it is subscribed.
+            // The peers learn that this process is subscribed.
             self.beat(process, None, false);
             self.recall_all(process);
         }
     }
 
-    /// A peer's heartbeat came.
     pub(super) fn handle_heartbeat(
         &mut self,
         process: Process,
@@ -75,7 +74,7 @@ impl CallWorld<'_> {
         hello: bool,
     ) {
         if hello {
-            // This goes first: a peer takes no notes from a process that it does not know.
+            // This must be first, because a peer ignores changes from a process that it does not know.
             self.beat(process, Some(from), false);
         }
         let now = self.replicas[process].clock.at(self.now);
@@ -86,7 +85,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A process learns that its subscription is broken.
+    /// A process notices that its subscription is broken.
     pub(super) fn interrupted(&mut self, process: Process) {
         trace!(self, "r{process}", "its subscription is interrupted");
         let replica = &mut self.replicas[process];
@@ -97,7 +96,7 @@ impl CallWorld<'_> {
         self.publish(process, None, PeerMessage::Away, None);
     }
 
-    /// A process is connected to Redis again.
+    /// Connects a process to Redis, unless the link broke again.
     pub(super) fn attached(&mut self, process: Process, breaks: u32) {
         let link = &mut self.replicas[process].link;
         if link.breaks != breaks || link.hears {
@@ -112,7 +111,7 @@ impl CallWorld<'_> {
         let unheard = std::mem::take(&mut link.unheard);
         (link.hears, link.speaks, link.is_subscribed) = (true, true, true);
         self.audit.subscription_changed(process, true);
-        // The network is back and so is what waited for it; or the connections had to be made anew.
+        // Either the messages that waited arrive, or the connections had to be opened again.
         let is_lost = was_stalled && self.chance.once_in(2);
         self.flush(process, is_lost);
         if is_lost {
@@ -127,7 +126,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// Redis sees that a connection is dead: nobody is subscribed there.
+    /// Ends the subscription of a process. The others notice it at their next check.
     pub(super) fn unsubscribe(&mut self, process: Process) {
         self.replicas[process].link.is_subscribed = false;
         self.audit.subscription_changed(process, false);

@@ -1,4 +1,4 @@
-//! Replicates what the sockets of each process have registered, through the real rosters and books.
+//! Replicates the registrations of sockets between processes, through the real announcers and peer directories.
 
 use pointwork_core::PeerCommand;
 use pointwork_core::decisions::{Departure, Traits};
@@ -8,11 +8,11 @@ use crate::calls::events::{PeerMessage, Process};
 use crate::calls::liveness::PeerNews;
 use crate::trace::trace;
 
-/// How large a part of a snapshot is: so small that most have several.
+/// The size of a part of a snapshot. It is so small that most snapshots have several parts.
 const PART_BYTES: usize = 120;
 
 impl CallWorld<'_> {
-    /// A peer's note.
+    /// Takes a change, a snapshot or other news from a peer.
     pub(super) fn noted(&mut self, process: Process, from: Process, note: PeerMessage) {
         let now = self.catch_up(process);
         let replica = &mut self.replicas[process];
@@ -37,7 +37,7 @@ impl CallWorld<'_> {
         self.run_book_commands(process);
     }
 
-    /// A replica, by its number at a process, shuts down or does no more.
+    /// A process learns that a replica shuts down, or no longer does.
     pub(super) fn drain_replica(&mut self, process: Process, number: u32, is_draining: bool) {
         let now = self.catch_up(process);
         self.audit.drain_changed(process, number, is_draining);
@@ -45,7 +45,7 @@ impl CallWorld<'_> {
         self.run_commands(process);
     }
 
-    /// Tells the machines what became known of the link and of peers.
+    /// Gives the machines the news of the link and of peers.
     pub(super) fn apply_peer_news(&mut self, process: Process) {
         for news in std::mem::take(&mut self.replicas[process].liveness.news) {
             let now = self.catch_up(process);
@@ -73,7 +73,7 @@ impl CallWorld<'_> {
                     if cause != Departure::ReplicaSilent {
                         self.audit.peer_lost(process, peer);
                     }
-                    // The number may be another's next.
+                    // Another peer may get the number next.
                     if let Some(number) = number.filter(|_| cause != Departure::ReplicaSilent) {
                         self.drain_replica(process, number, false);
                     }
@@ -82,7 +82,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// Carries out the commands of the book.
+    /// Carries out the commands of the peer directory.
     pub(super) fn run_book_commands(&mut self, process: Process) {
         while let Some(command) = self.replicas[process].book.next_command() {
             if let PeerCommand::AskSnapshot { peer } = command {
@@ -110,13 +110,13 @@ impl CallWorld<'_> {
                     self.audit.method_registered(process, socket, self.names.room(&user, &method));
                 }
                 let registered = machine.handle_registered(socket, method, age, now);
-                // Of one whose daemon has another socket by now, as it said itself, nothing is taken.
+                // The machine refuses it if the daemon has said that it is on another socket now.
                 self.audit
                     .demand(registered.is_ok() == is_seen, "true-news", || format!("{registered:?} of {socket:?}"));
             }
             PeerCommand::Unregister { socket, user, method } => {
                 self.audit.method_unregistered(process, socket, self.names.room(&user, &method), now);
-                // Of a socket that an absent reply has told of already there is nothing to take back.
+                // An `Absent` message may have removed the socket already.
                 let _ = machine.handle_unregister(socket, &method, now);
             }
             PeerCommand::Gone { socket, cause, .. } => {
@@ -128,14 +128,13 @@ impl CallWorld<'_> {
         self.run_commands(process);
     }
 
-    /// Sends a peer all that this process's sockets have registered.
     fn send_snapshot(&mut self, process: Process, peer: Process) {
         let replica = &self.replicas[process];
         let now = replica.clock.at(self.now);
         for part in replica.roster.snapshot(now).into_parts(PART_BYTES) {
             self.publish(process, Some(peer), PeerMessage::Part(part.into()), None);
         }
-        // One that came too late to hear it.
+        // The peer may have started after the shutdown was announced.
         if self.replicas[process].shutdown.is_some() {
             self.publish(process, Some(peer), PeerMessage::ShuttingDown, None);
         }

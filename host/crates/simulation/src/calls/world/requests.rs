@@ -14,11 +14,10 @@ use crate::calls::events::{
 use crate::calls::replica::{OpenHandIn, OpenRequest, Origin};
 use crate::trace::trace;
 
-/// How long a process waits for the answer to a hand-in.
 const HAND_IN_MAX: Duration = Duration::from_secs(5);
 
 impl CallWorld<'_> {
-    /// Sends a request to a socket of another process; `false` if nobody knows whose it is.
+    /// Sends a request to a socket of another process. Returns `false` if the process is not known.
     pub(super) fn send_there(
         &mut self,
         process: Process,
@@ -53,7 +52,6 @@ impl CallWorld<'_> {
         }
     }
 
-    /// The time of an acknowledgement for a peer is over.
     pub(super) fn ack_over(&mut self, process: Process, peer: Process, request: u32) {
         let awaited = &mut self.replicas[process].awaited;
         let before = awaited.len();
@@ -63,7 +61,6 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A socket answered a call of this process.
     pub(super) fn answered(&mut self, process: Process, call: CallId, given: DaemonResult) {
         let now = self.catch_up(process);
         let machine = &mut self.replicas[process].machine;
@@ -74,7 +71,6 @@ impl CallWorld<'_> {
         self.run_commands(process);
     }
 
-    /// A socket will not answer a call of this process.
     pub(super) fn unanswerable(&mut self, process: Process, call: CallId) {
         let now = self.catch_up(process);
         self.audit.request_unanswerable(process, call, false, now);
@@ -90,7 +86,7 @@ impl CallWorld<'_> {
         self.run_commands(process);
     }
 
-    /// Closes a request of this process: the call that it is for, and its target, if it was open.
+    /// Closes a request of this process. Returns its call and target if it was open.
     pub(super) fn close_request(&mut self, process: Process, request: u32) -> Option<(CallId, SocketId)> {
         let requests = &mut self.replicas[process].requests;
         let place = requests.iter().position(|open| open.request == request)?;
@@ -98,7 +94,7 @@ impl CallWorld<'_> {
         Some((call, target))
     }
 
-    /// A request of this process, or its answer, is lost.
+    /// Fails a request of this process because it or its answer is lost.
     pub(super) fn lose_request(&mut self, process: Process, request: u32) {
         if let Some((call, _)) = self.close_request(process, request) {
             self.faults.count("lost request");
@@ -110,13 +106,13 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A message with a request could not be sent.
     pub(super) fn send_failed(&mut self, process: Process, request: u32) {
         self.lose_request(process, request);
         self.hand_in_over(process, request);
     }
 
-    /// Messages to this process may be lost: each peer is asked about the requests to it, and the others' fail.
+    /// After messages to this process may have been lost, asks each peer about the requests to it. Requests to unknown
+    /// peers fail.
     pub(super) fn recall_all(&mut self, process: Process) {
         let replica = &self.replicas[process];
         let peers: Vec<Process> = replica.liveness.all().collect();
@@ -129,7 +125,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// Messages to a peer, or from it, may be lost: it is asked about the requests to it.
+    /// After messages to or from a peer may have been lost, asks it about the requests to it.
     pub(super) fn recall(&mut self, process: Process, peer: Process) {
         let open = self.replicas[process].requests.iter().filter(|open| open.peer == peer);
         let requests: Vec<u32> = open.map(|open| open.request).collect();
@@ -138,7 +134,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A peer asks which of its requests are not being served.
+    /// Answers a peer which of its requests are not being served.
     pub(super) fn recalled(&mut self, process: Process, peer: Process, mut requests: Vec<u32>) {
         let awaited = &self.replicas[process].awaited;
         requests.retain(|request| {
@@ -148,7 +144,7 @@ impl CallWorld<'_> {
         self.publish(process, Some(peer), PeerMessage::Unserved(requests), None);
     }
 
-    /// A daemon is back, at this process or another one, and goes on with what it has.
+    /// A daemon has reconnected, here or elsewhere, and continues its requests.
     pub(super) fn resumed(&mut self, process: Process, resumed: &Resumed) {
         self.faults.count("resumed");
         let Resumed { user, old, new, has } = resumed;
@@ -162,13 +158,13 @@ impl CallWorld<'_> {
         self.run_commands(process);
         let line = &self.connections[*old];
         if line.process == process && line.is_accepted && is_same_user {
-            // Nobody is there any more.
+            // The old socket is dead.
             self.connections[*old].is_cut = true;
             self.agenda.enter(self.now, CallEvent::ServerNotices { connection: *old });
         }
     }
 
-    /// A client hands in the result of a call that may be another process's.
+    /// A client hands in the result of a call of this process or of a peer.
     pub(super) fn hand_in(&mut self, process: Process, connection: Connection, call: CallRef, value: u64) {
         self.faults.count("hand-in");
         let user = self.clients[self.connections[connection].client].user;
@@ -187,12 +183,11 @@ impl CallWorld<'_> {
         self.publish(process, Some(call.process), message, Some(request));
     }
 
-    /// Nobody has answered a hand-in in time.
     pub(super) fn hand_in_over(&mut self, process: Process, request: u32) {
         self.close_hand_in(process, request, HandInOutcome::Unreachable);
     }
 
-    /// What became of a hand-in is known.
+    /// Tells the client the outcome of its hand-in.
     pub(super) fn close_hand_in(&mut self, process: Process, request: u32, outcome: HandInOutcome) {
         let hand_ins = &mut self.replicas[process].hand_ins;
         if let Some(place) = hand_ins.iter().position(|open| open.request == request) {
@@ -201,7 +196,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A result comes in for a call of this process. Whether it was taken.
+    /// Takes a result that was handed in for a call of this process. Returns whether the machine took it.
     pub(super) fn accept_handed_in(&mut self, process: Process, user: usize, call: CallId, value: u64) -> bool {
         let now = self.catch_up(process);
         let expected = self.audit.takes_hand_in(process, user, call);

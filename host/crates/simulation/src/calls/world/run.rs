@@ -1,4 +1,4 @@
-//! Runs a world: takes the next event, hands it to whom it happens to, and heals everything at the end.
+//! Runs a world of calls: handles one event after the other, and heals everything at the end.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use crate::calls::replica::ProcessState;
 use crate::time::WorldTime;
 use crate::trace::trace;
 
-/// How long it takes at most until everybody knows everything.
+/// How long it takes at most until all processes agree.
 const HEALING: Duration = Duration::from_secs(15);
-/// How long nobody comes or goes before everybody must know everything: what is under way arrives meanwhile.
+/// How long no client comes or goes before all processes must agree. Messages in flight arrive meanwhile.
 const QUIET: Duration = Duration::from_secs(1);
 
 impl CallWorld<'_> {
@@ -24,7 +24,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// Does what is next by `until`; `false` if there is nothing, or an invariant does not hold.
+    /// Handles the next event by `until`. Returns `false` if there is none, or an invariant does not hold.
     fn next_event(&mut self, until: Option<WorldTime>) -> bool {
         if let (Some(until), Some(at)) = (until, self.agenda.next_at())
             && at > until
@@ -79,8 +79,8 @@ impl CallWorld<'_> {
         }
     }
 
-    /// The process that must run for an event to happen. What happens to one that is stopped waits for it; what happens to
-    /// one that has ended does not happen.
+    /// The process that must run for an event to happen. The events of a stopped process wait for it. Those of an ended
+    /// process do not happen.
     fn process_of(&self, event: &CallEvent) -> Option<Process> {
         match event {
             CallEvent::Tick(process) | CallEvent::Look(process) | CallEvent::Timer(process) => Some(*process),
@@ -98,7 +98,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// What a process's clock shows, after its machine has done what was due by then.
+    /// The time of a process, after its machine has handled its timeouts.
     pub(super) fn catch_up(&mut self, process: Process) -> Time {
         let replica = &mut self.replicas[process];
         let now = replica.clock.at(self.now);
@@ -111,7 +111,6 @@ impl CallWorld<'_> {
         now
     }
 
-    /// A machine's alarm goes off.
     fn alarm(&mut self, process: Process) {
         let replica = &mut self.replicas[process];
         if replica.alarm == Some(self.now) || replica.alarm.is_some_and(|at| at < self.now) {
@@ -121,11 +120,11 @@ impl CallWorld<'_> {
         self.arm(process);
     }
 
-    /// Sets an alarm for a machine unless there is an earlier one.
+    /// Schedules the timer of a machine, unless an earlier one is scheduled.
     pub(super) fn arm(&mut self, process: Process) {
         let replica = &mut self.replicas[process];
         let Some(at) = replica.machine.poll_timeout() else { return };
-        // Alarms are a little late now and then.
+        // Timers are a little late now and then.
         let late =
             if self.scenario.is_none() && self.chance.once_in(8) { self.chance.span(0, 3) } else { Duration::ZERO };
         let at = replica.clock.when(at).max(self.now) + late;
@@ -135,7 +134,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// Heals everything, lets every call end and every client leave, and looks at what holds then.
+    /// Heals everything, ends every call and every client, and checks the invariants of a quiet world.
     fn heal_and_end(&mut self) {
         trace!(self, "world", "everything heals");
         self.heal();
@@ -144,7 +143,7 @@ impl CallWorld<'_> {
         self.pass(Some(self.now + QUIET));
         self.check_in_step();
         self.is_quiet = false;
-        // From here on only what is open comes to its end.
+        // From now on no heartbeats are sent.
         self.is_ticking = false;
         self.pass(None);
         self.check_ended();
@@ -176,7 +175,7 @@ impl CallWorld<'_> {
             replica.clock.pace(now, 100);
             let breaks = replica.link.breaks;
             if replica.state == ProcessState::Ended {
-                // Whoever vanished is seen to be gone.
+                // Redis notices the processes that vanished.
                 self.unsubscribe(process);
             } else if !replica.link.hears {
                 self.agenda.enter(now, CallEvent::Attached { process, breaks });

@@ -9,11 +9,11 @@ use crate::calls::events::{CallEvent, Connection, PeerMessage, Process, ServerPa
 use crate::calls::replica::{Origin, ProcessState, Shutdown};
 use crate::trace::trace;
 
-/// Between two looks whether all calls have ended.
+/// How often a process checks whether all calls have ended.
 const LOOK: Duration = Duration::from_millis(40);
 
 impl CallWorld<'_> {
-    /// A process begins to shut down: its daemons take no more calls.
+    /// Begins to shut down a process. Its daemons get no more calls.
     pub(super) fn shut_down(&mut self, process: Process) {
         trace!(self, "r{process}", "shuts down");
         let until = self.now + self.chance.span(200, 6_000);
@@ -23,7 +23,7 @@ impl CallWorld<'_> {
         self.agenda.enter(self.now + LOOK, CallEvent::ShutdownCheck(process));
     }
 
-    /// Leaves when nothing is in flight to its daemons and every peer knows, or when its time is over.
+    /// Ends the process when no call is in flight to its daemons and every peer knows, or when its time is over.
     pub(super) fn check_shutdown(&mut self, process: Process) {
         let replica = &self.replicas[process];
         let Some(shutdown) = &replica.shutdown else { return };
@@ -45,7 +45,7 @@ impl CallWorld<'_> {
         self.unsubscribe(process);
     }
 
-    /// A process ends at once. Its clients learn of it, and Redis does, soon or after a while.
+    /// Ends a process at once. Its clients and Redis notice it soon if `is_seen`, else after a while.
     pub(super) fn kill(&mut self, process: Process, is_seen: bool) {
         trace!(self, "r{process}", "is killed{}", if is_seen { "" } else { ", and nobody sees it" });
         for connection in self.accepted_connections(process) {
@@ -80,7 +80,6 @@ impl CallWorld<'_> {
         self.agenda.enter(next, CallEvent::Start);
     }
 
-    /// The connections that a process has accepted.
     pub(super) fn accepted_connections(&self, process: Process) -> Vec<Connection> {
         let all = self.connections.iter().enumerate();
         all.filter(|(_, line)| line.process == process && line.is_accepted).map(|(connection, _)| connection).collect()

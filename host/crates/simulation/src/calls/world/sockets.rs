@@ -17,7 +17,6 @@ use crate::trace::trace;
 const CALL_BYTES: u32 = 100;
 
 impl CallWorld<'_> {
-    /// A client's packet arrives.
     pub(super) fn handle_client_packet(&mut self, connection: Connection, packet: ClientPacket) {
         let line = &self.connections[connection];
         let process = line.process;
@@ -42,7 +41,6 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A process learns that a connection is broken.
     pub(super) fn server_notices(&mut self, connection: Connection) {
         self.close(connection, Departure::TransportLost);
     }
@@ -125,7 +123,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// Hands a request to a socket of this process; `false` if it cannot be.
+    /// Sends a request to a socket of this process. Returns `false` if it cannot be sent.
     pub(super) fn send_here(
         &mut self,
         process: Process,
@@ -148,7 +146,7 @@ impl CallWorld<'_> {
         true
     }
 
-    /// A process lets a connection go. Its acknowledgements end, before it is known that it has gone or after.
+    /// Closes a connection at its process. Its acknowledgements end before or after the machine hears of it.
     pub(super) fn close(&mut self, connection: Connection, cause: Departure) {
         let line = &mut self.connections[connection];
         if !std::mem::take(&mut line.is_accepted) {
@@ -187,7 +185,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// Nothing passes a connection any more. Both sides learn of it, each after a while.
+    /// Breaks a connection. Each side notices it after a while.
     pub(super) fn cut(&mut self, connection: Connection, server: &[(usize, u64, u64)], client: &[(usize, u64, u64)]) {
         self.connections[connection].is_cut = true;
         self.chance.name(Drawn::Cut, connection as u64, 0);

@@ -1,4 +1,4 @@
-//! The world of one schedule: what there is in it, and how it begins.
+//! Holds the state of a world of calls, and starts it.
 
 use crate::agenda::Agenda;
 use crate::calls::audit::CallAuditor;
@@ -17,10 +17,10 @@ use crate::scenario::RpcScenario;
 use crate::time::WorldTime;
 use crate::trace::{Trace, trace};
 
-/// Everything there is.
+/// The state of a world of calls.
 pub(crate) struct CallWorld<'a> {
     pub(super) rules: &'a dyn Rules,
-    /// What it is like; without one everything there is goes wrong.
+    /// Without one, every kind of fault happens.
     pub(super) scenario: Option<&'a RpcScenario>,
     pub(super) draws: Draws,
     #[cfg(test)]
@@ -30,34 +30,34 @@ pub(crate) struct CallWorld<'a> {
     pub(super) agenda: Agenda<WorldTime, CallEvent>,
     pub(crate) replicas: Vec<CallReplica>,
     pub(super) clients: Vec<SimulatedClient>,
-    /// Every connection there ever was.
+    /// All connections, including ended ones.
     pub(super) connections: Vec<ClientConnection>,
-    /// Every call there ever was.
+    /// All calls, including ended ones.
     pub(super) calls: Vec<MeasuredCall>,
-    /// Calls that were given up, and may have been wrongly.
+    /// Calls that were given up, perhaps wrongly.
     pub(super) given_up: Vec<CallToken>,
     pub(super) names: RoomNames,
     pub(super) redis: Redis,
     pub(crate) audit: CallAuditor,
     pub(crate) trace: Trace<'a>,
-    /// What went wrong how often.
+    /// How often each fault happened.
     pub(crate) faults: Counts,
     pub(crate) steps: u32,
     pub(super) steps_max: u32,
     /// How many steps in a hundred are faults.
     pub(super) faults_percent: usize,
-    /// Nothing goes wrong any more.
+    /// No more faults happen.
     pub(super) is_healed: bool,
-    /// Nobody comes or goes.
+    /// No client connects, and no connection ends.
     pub(super) is_quiet: bool,
-    /// Processes send heartbeats and look after each other.
+    /// Processes send heartbeats and check their peers.
     pub(super) is_ticking: bool,
 }
 
 /// What all processes share.
 pub(super) struct Redis {
     pub(super) is_up: bool,
-    /// What is under way when it goes down is lost.
+    /// It grows with each restart. Messages of an older epoch are lost.
     pub(super) epoch: u32,
 }
 
@@ -110,7 +110,7 @@ impl<'a> CallWorld<'a> {
         world
     }
 
-    /// A process starts, unless there were too many already.
+    /// Starts a process, unless there were too many already.
     pub(super) fn start(&mut self) {
         if self.replicas.len() == PROCESSES_MAX {
             return;
@@ -131,7 +131,7 @@ impl<'a> CallWorld<'a> {
         self.run_commands(started);
     }
 
-    /// A client that will connect soon: a daemon, or one that only calls.
+    /// Adds a client that connects soon: a daemon, or one that only calls.
     pub(super) fn add_client(&mut self, is_daemon: bool) {
         self.chance.name(Drawn::World, 2, self.clients.len() as u64);
         let user = usize::from(self.chance.once_in(4));
@@ -146,7 +146,7 @@ impl<'a> CallWorld<'a> {
         self.connect_after(self.clients.len() - 1, &[(1, 0, 400)]);
     }
 
-    /// A client connects after a while, unless it is about to already.
+    /// Connects a client after a while, unless it is about to connect already.
     pub(super) fn connect_after(&mut self, client: ClientId, spans: &[(usize, u64, u64)]) {
         if !std::mem::replace(&mut self.clients[client].is_connecting, true) {
             self.chance.name(Drawn::Return, client as u64, self.clients[client].connections);

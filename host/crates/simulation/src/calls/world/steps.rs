@@ -1,4 +1,4 @@
-//! Takes the steps of a schedule: what clients do of their own accord, at random or as a scenario says.
+//! Takes the steps of a schedule: actions of clients and faults, at random or as a scenario says.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::draws::Drawn;
 use crate::scenario::{RpcScenario, Span};
 use crate::trace::trace;
 
-/// How many clients there are at most, those that have left included.
+/// How many clients there are at most, including those that have left.
 const CLIENTS_MAX: usize = 24;
 /// The wall clock when the world began, in milliseconds since 1970.
 const BEGAN_MS: u64 = 1_800_000_000_000;
@@ -23,7 +23,7 @@ const BEGAN_MS: u64 = 1_800_000_000_000;
 type ClientStep<'a> = fn(&mut CallWorld<'a>);
 
 impl CallWorld<'_> {
-    /// One step, and the next one after a while.
+    /// Takes a random step, and schedules the next one.
     pub(super) fn random_step(&mut self) {
         if self.is_healed {
             return;
@@ -110,7 +110,7 @@ impl CallWorld<'_> {
         self.disconnected(client);
     }
 
-    /// Somebody hands in what is not theirs, or has been handed in.
+    /// A client hands in another user's result, or one that was already handed in.
     fn hand_in_anything(&mut self) {
         let Some(client) = self.any_connected(|_| true) else { return };
         let newest = self.calls.len().min(8);
@@ -125,7 +125,7 @@ impl CallWorld<'_> {
         self.send_from_client(client, ClientPacket::HandIn { call: CallRef { process, call }, value: u64::MAX });
     }
 
-    /// Somebody claims to be another user's daemon that is back.
+    /// A client claims to be another user's daemon that has reconnected.
     fn resume_anothers(&mut self) {
         let Some(client) = self.any_connected(|_| true) else { return };
         let Some(daemon) = self.any_connected(|is_daemon| is_daemon) else { return };
@@ -138,7 +138,6 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A client closes its connection on purpose.
     pub(super) fn close_from(&mut self, client: ClientId) {
         trace!(self, "c{client}", "closes its connection");
         self.send_from_client(client, ClientPacket::Close);
@@ -150,20 +149,20 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A client that believes to be connected, and is a daemon or not.
+    /// A random client that believes to be connected. `is_wanted` is given whether it is a daemon.
     fn any_connected(&mut self, is_wanted: impl Fn(bool) -> bool) -> Option<ClientId> {
         let start = self.chance.below(self.clients.len());
         let mut around = (0..self.clients.len()).map(|offset| (start + offset) % self.clients.len());
         around.find(|client| self.clients[*client].connection.is_some() && is_wanted(self.clients[*client].rooms != 0))
     }
 
-    /// A method of a client's user; the first ones more often.
+    /// A random method of a client's user. The first methods are more likely.
     fn any_room(&mut self, client: ClientId) -> Room {
         let among = 1 + self.chance.below(METHODS);
         Room::new(self.clients[client].user, self.chance.below(among))
     }
 
-    /// How many there are of something.
+    /// Draws how many there are of something.
     pub(super) fn count(
         &mut self,
         nth: u64,
@@ -177,7 +176,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// Whether a new daemon can hand in results.
+    /// Draws whether a new daemon can hand in results.
     pub(super) fn may_resume(&mut self) -> bool {
         match self.scenario {
             Some(scenario) => self.chance.percent(scenario.resumable_percent),
@@ -185,7 +184,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// One step of a scenario, and the next one after a while.
+    /// Takes a step of a scenario, and schedules the next one.
     pub(super) fn scenario_step(&mut self, scenario: &RpcScenario) {
         if self.is_healed {
             return;
@@ -231,7 +230,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A daemon sets to work on a request: as long as the call takes, times how slow this daemon is.
+    /// A daemon begins a request. It takes the time of the call times the slowness of the daemon.
     pub(super) fn scenario_work(&mut self, scenario: &RpcScenario, client: ClientId, token: CallToken) {
         self.chance.name(Drawn::Quickness, client as u64, 0);
         let slowness = self.chance.number(Span { min: 100, max: 100 * scenario.slowest_times });
@@ -246,7 +245,7 @@ impl CallWorld<'_> {
         self.agenda.enter(begins + work, CallEvent::Finish { client, token });
     }
 
-    /// Time and chance of a question.
+    /// The time and the random bits for a question.
     pub(super) fn rule_moment(&self, process: Process, call: CallId, ask: AskId) -> RuleMoment {
         let since_ms = self.now.since(crate::time::WorldTime::ZERO).as_millis();
         let token = self.replicas[process].calls.get(call.0 as usize - 1).copied().unwrap_or_default();

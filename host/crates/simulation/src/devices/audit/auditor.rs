@@ -1,4 +1,5 @@
-//! The auditor of a world of devices: what it knows of each socket and device, and how it says that an invariant is broken.
+//! The auditor of a world of devices: what it knows of each socket and device, and how it says that an invariant is
+//! broken.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -86,12 +87,10 @@ impl DeviceAuditor {
         }
     }
 
-    /// A step begins.
     pub(crate) fn begin_step(&mut self, now_us: u64) {
         (self.last_step_us, self.now_us) = (self.now_us, now_us);
     }
 
-    /// The store is in trouble, or may be.
     pub(crate) fn trouble(&mut self) {
         self.trouble_us = Some(self.now_us);
     }
@@ -100,7 +99,6 @@ impl DeviceAuditor {
         self.trouble_us.is_some_and(|at| self.now_us - at < TROUBLE_US)
     }
 
-    /// Counts something that happened.
     pub(crate) fn count(&mut self, what: impl Into<Cow<'static, str>>) {
         if let Some(counts) = &mut self.counts {
             counts.count(what);

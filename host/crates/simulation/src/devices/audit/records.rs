@@ -13,8 +13,8 @@ use crate::time::SECOND;
 const REMEMBERED_US: u64 = 60 * SECOND;
 
 impl DeviceAuditor {
-    /// The store takes a record. `believed` are the sockets that replicas take for holders of the device, `silence_us` is the
-    /// longest time in which the new holder gave no heartbeat, if that is a socket that is there.
+    /// The store takes a record. `believed` are the sockets that replicas take for holders of the device, `silence_us`
+    /// is the longest time in which the new holder gave no heartbeat, if that is a socket that is there.
     pub(crate) fn check_written(
         &mut self,
         device: &Arc<str>,
@@ -56,8 +56,8 @@ impl DeviceAuditor {
         self.demand(is_debounced || is_in_trouble, "debounced", || format!("{device} is offline after {away_us:?} us"));
     }
 
-    /// A step is over in which something may have happened to a device. `named` is the open socket that its record names: its
-    /// replica may still wait for the news that it was accepted.
+    /// A step is over in which something may have happened to a device. `named` is the open socket that its record
+    /// names: its replica may still wait for the news that it was accepted.
     pub(crate) fn check_device(
         &mut self,
         device: &Arc<str>,

@@ -12,7 +12,6 @@ use pointwork_core::devices::{
 use super::auditor::{DeviceAuditor, HISTORY_MAX, SocketRecord};
 
 impl DeviceAuditor {
-    /// A `device:register` arrives.
     pub(crate) fn registers(&mut self, socket: SocketId, is_pairing: bool) {
         let now_us = self.now_us;
         let record = self.sockets.entry(socket).or_default();
@@ -26,12 +25,10 @@ impl DeviceAuditor {
         }
     }
 
-    /// A socket has proved its token.
     pub(crate) fn proves(&mut self, socket: SocketId) {
         self.sockets.entry(socket).or_default().is_proved = true;
     }
 
-    /// A socket has ended at its replica.
     pub(crate) fn closes(&mut self, socket: SocketId) {
         self.sockets.remove(&socket);
     }

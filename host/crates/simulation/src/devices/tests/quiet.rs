@@ -13,8 +13,8 @@ impl DeviceAuditor {
         self.sockets.get(&socket).is_some_and(|record| record.is_registered && !record.is_told_to_close)
     }
 
-    /// When all is quiet: a device has one registered socket at most, which its record names, and record and dashboards show
-    /// whether it is there. `registered` are its registered sockets; the record's status must be `expected`.
+    /// When all is quiet: a device has one registered socket at most, which its record names, and record and dashboards
+    /// show whether it is there. `registered` are its registered sockets; the record's status must be `expected`.
     /// `is_lost`: what dashboards were told may be lost.
     pub(crate) fn check_quiet(
         &mut self,

@@ -1,7 +1,8 @@
-//! Two thousand random schedules of devices: every invariant holds, everything is reached often, and each mistake is found.
+//! Two thousand random schedules of devices: every invariant holds, everything is reached often, and each mistake is
+//! found.
 //!
-//! `SEED=123 cargo test -p pointwork-simulation random_schedules` plays one seed, `SEEDS=50000` so many. A failure prints the
-//! seed, the shortest schedule that fails and what happened last in it.
+//! `SEED=123 cargo test -p pointwork-simulation random_schedules` plays one seed, `SEEDS=50000` so many. A failure
+//! prints the seed, the shortest schedule that fails and what happened last in it.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

@@ -1,7 +1,8 @@
-//! Random schedules of devices: what a seed makes of a world, the disturbances, and what must be true when all is quiet again.
+//! Random schedules of devices: what a seed makes of a world, the disturbances, and what must be true when all is quiet
+//! again.
 //!
-//! Two or three replicas, a store that is slow, away or restarted empty, a network that delays and loses, sockets that open,
-//! register, refresh, close and die half-open, replicas that are killed, an operator.
+//! Two or three replicas, a store that is slow, away or restarted empty, a network that delays and loses, sockets that
+//! open, register, refresh, close and die half-open, replicas that are killed, an operator.
 
 use pointwork_core::SocketId;
 use pointwork_core::decisions::rules;
@@ -35,7 +36,8 @@ const DISTURBANCES_MAX: usize = 22;
 /// Sockets of a burst at most.
 const BURST_MAX: usize = 9;
 
-/// A burst of sockets, a fault or an operator's change, which follows from a seed of its own; and the seeds of the sockets.
+/// A burst of sockets, a fault or an operator's change, which follows from a seed of its own; and the seeds of the
+/// sockets.
 pub(super) type Disturbance = (u64, Vec<u64>);
 
 /// Draws disturbances. A schedule that fails is shrunk to the fewest, with the fewest sockets.

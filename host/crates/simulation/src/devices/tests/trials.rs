@@ -123,8 +123,8 @@ impl TrialCounts {
         }
     }
 
-    /// Compares a record's trial with what was counted. `is_calm`: the store never was in trouble. Gives the outcomes when
-    /// they have just become final.
+    /// Compares a record's trial with what was counted. `is_calm`: the store never was in trouble. Gives the outcomes
+    /// when they have just become final.
     ///
     /// # Errors
     /// What differs.

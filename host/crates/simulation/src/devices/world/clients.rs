@@ -9,7 +9,7 @@ use crate::draws::Drawn;
 use crate::scenario::{Span, When};
 use crate::time::MS;
 
-/// A client that finds no replica tries again after so long.
+/// After how long a client tries again that found no replica.
 const NOBODY_US: u64 = 500 * MS;
 /// How late a client comes back that was told when to, in milliseconds.
 const LATE_MS: Span = Span { min: 0, max: 50 };
@@ -104,8 +104,8 @@ impl DeviceWorld<'_> {
         }
     }
 
-    /// A device that has a socket moves to another network: it opens a socket there, and the old ones close soon after or are
-    /// left half-open.
+    /// A device that has a socket moves to another network: it opens a socket there, and the old ones close soon after
+    /// or are left half-open.
     pub(super) fn move_device(&mut self, device: usize, nth: u64) {
         let Some(scenario) = self.scenario else { return };
         let (network, draws, whom) = (&scenario.network, self.draws, device as u64);

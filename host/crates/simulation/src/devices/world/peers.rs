@@ -13,7 +13,6 @@ impl DeviceWorld<'_> {
         (delay_us, self.conditions.is_lost(device, self.now_us >= self.end_us))
     }
 
-    /// A replica is asked about its socket.
     pub(super) fn ask_owner(&mut self, op: DeviceOperation, uid: &str, socket: SocketId, is_lost: bool) {
         let answer = match self.replicas.iter().position(|replica| *replica.uid == *uid) {
             Some(asked) if self.replicas[asked].is_running && !is_lost => {

@@ -35,7 +35,7 @@ impl DeviceWorld<'_> {
         self.now_us = self.now_us.max(until_us);
     }
 
-    /// Something happens now.
+    /// Handles an event now.
     pub(crate) fn step(&mut self, event: DeviceEvent) {
         self.trace("world", || format!("{event:?}"));
         self.auditor.begin_step(self.now_us);

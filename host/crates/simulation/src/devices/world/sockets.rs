@@ -13,7 +13,6 @@ const PING_US: u64 = 15 * SECOND;
 const RANDOM_BEAT_US: u64 = 4 * SECOND;
 
 impl DeviceWorld<'_> {
-    /// One way of a packet of a socket.
     pub(super) fn packet_us(&mut self, socket: usize) -> u64 {
         let known = &mut self.sockets[socket];
         known.packets += 1;
@@ -136,7 +135,6 @@ impl DeviceWorld<'_> {
         }
     }
 
-    /// A replica notices that a socket has ended.
     pub(super) fn replica_notices(&mut self, socket: usize, how: Departure) {
         let replica = self.sockets[socket].replica;
         if self.sockets[socket].is_known {

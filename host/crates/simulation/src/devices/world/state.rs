@@ -119,7 +119,6 @@ impl<'a> DeviceWorld<'a> {
         device
     }
 
-    /// A new connector of a device.
     pub(crate) fn add_connector(&mut self, device: usize) -> usize {
         self.devices[device].connectors.push(DeviceConnector::default());
         self.devices[device].connectors.len() - 1
@@ -136,7 +135,6 @@ impl<'a> DeviceWorld<'a> {
         place
     }
 
-    /// A replica starts.
     pub(super) fn start(&mut self) {
         let nth = self.replicas.len();
         let uid: Arc<str> = format!("r{nth}").into();
@@ -154,13 +152,11 @@ impl<'a> DeviceWorld<'a> {
         self.at(self.now_us + delay_us, event);
     }
 
-    /// When a replica wants to be woken.
     pub(super) fn wake_us(&self, replica: usize) -> Option<u64> {
         let replica = &self.replicas[replica];
         Some(replica.started_us + replica.machine.poll_timeout()?.as_micros())
     }
 
-    /// What a replica's clocks show.
     pub(crate) fn moment(&self, replica: usize) -> Moment {
         let replica = &self.replicas[replica];
         Moment { now: Time::from_micros(self.now_us - replica.started_us), unix_ms: self.unix_ms() + replica.skew_ms }
@@ -201,7 +197,6 @@ impl<'a> DeviceWorld<'a> {
         })
     }
 
-    /// Reports a line of the trace.
     pub(super) fn trace(&mut self, who: &str, what: impl FnOnce() -> String) {
         if self.trace.is_on() {
             self.trace.line(WorldTime::from_micros(self.now_us), who, &what());
