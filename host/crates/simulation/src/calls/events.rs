@@ -196,6 +196,13 @@ pub(crate) enum HandInOutcome {
     Unreachable,
 }
 
+/// Whether the machine took it.
+impl From<bool> for HandInOutcome {
+    fn from(taken: bool) -> HandInOutcome {
+        if taken { HandInOutcome::Taken } else { HandInOutcome::Unknown }
+    }
+}
+
 /// The machines' identifier of a connection's socket.
 pub(crate) fn socket(connection: Connection) -> SocketId {
     SocketId(connection as u128 + 1)

@@ -39,11 +39,7 @@ pub(crate) struct RoomNames {
 
 impl RoomNames {
     pub(crate) fn new() -> RoomNames {
-        RoomNames { users: ["ada", "ben"].map(Arc::from), methods: ["bash", "edit", "list", "read"].map(Arc::from) }
-    }
-
-    pub(crate) fn user(&self, name: &str) -> usize {
-        self.users.iter().position(|user| **user == *name).unwrap_or_default()
+        RoomNames { users: USER_NAMES.map(Arc::from), methods: METHOD_NAMES.map(Arc::from) }
     }
 
     /// The names of a room's user and method.
@@ -52,7 +48,7 @@ impl RoomNames {
     }
 
     pub(crate) fn room(&self, user: &str, method: &str) -> Room {
-        let method = self.methods.iter().position(|known| **known == *method).unwrap_or_default();
-        Room::new(self.user(user), method)
+        let index = |names: &[Arc<str>], name: &str| names.iter().position(|known| **known == *name).unwrap_or(0);
+        Room::new(index(&self.users, user), index(&self.methods, method))
     }
 }

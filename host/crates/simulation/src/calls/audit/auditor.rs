@@ -13,6 +13,7 @@ use crate::counts::Counts;
 use crate::time::WorldTime;
 use crate::violation::Violation;
 
+#[derive(Default)]
 pub(crate) struct CallAuditor {
     pub(super) views: Vec<ProcessView>,
     pub(super) truth: GroundTruth,
@@ -40,14 +41,9 @@ pub(super) struct CallFacts {
 impl CallAuditor {
     pub(crate) fn new(resume_ms: Option<u32>, trusts_silence: bool) -> CallAuditor {
         CallAuditor {
-            views: Vec::new(),
-            truth: GroundTruth::default(),
-            calls: Vec::new(),
             resume: resume_ms.map(|ms| Duration::from_millis(ms.into())),
             trusts_silence,
-            moment: WorldTime::ZERO,
-            broken: None,
-            ends: Counts::default(),
+            ..CallAuditor::default()
         }
     }
 

@@ -171,8 +171,8 @@ impl CallWorld<'_> {
 
     /// A daemon has finished a request.
     pub(super) fn finish(&mut self, client: ClientId, token: CallToken) {
-        let Some(place) = self.clients[client].jobs.iter().position(|job| job.token == token) else { return };
-        let job = self.clients[client].jobs.remove(place);
+        let jobs = &mut self.clients[client].jobs;
+        let Some(job) = jobs.extract_if(.., |job| job.token == token).next() else { return };
         self.chance.name(Drawn::Finish, token as u64, 0);
         let value = token as u64 * 1_000 + self.chance.below(1_000) as u64;
         let given = if self.scenario.is_none() && self.chance.once_in(50) {

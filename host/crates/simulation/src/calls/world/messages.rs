@@ -2,7 +2,7 @@
 //! are lost only where Redis loses them.
 
 use super::state::CallWorld;
-use crate::calls::events::{CallEvent, HandInOutcome, PeerMessage, Process};
+use crate::calls::events::{CallEvent, PeerMessage, Process};
 use crate::calls::replica::PROCESSES_MAX;
 use crate::draws::Drawn;
 use crate::trace::trace;
@@ -132,8 +132,7 @@ impl CallWorld<'_> {
                 self.publish(process, Some(from), PeerMessage::HandedIn { request, taken }, None);
             }
             PeerMessage::HandedIn { request, taken } => {
-                let outcome = if taken { HandInOutcome::Taken } else { HandInOutcome::Unknown };
-                self.close_hand_in(process, request, outcome);
+                self.close_hand_in(process, request, taken.into());
             }
             // The changes of an unknown peer are ignored: nobody could notice that one of them is lost.
             note if self.replicas[process].liveness.knows(from) => self.noted(process, from, note),

@@ -89,9 +89,8 @@ impl CallWorld<'_> {
     /// Closes a request of this process. Returns its call and target if it was open.
     pub(super) fn close_request(&mut self, process: Process, request: u32) -> Option<(CallId, SocketId)> {
         let requests = &mut self.replicas[process].requests;
-        let place = requests.iter().position(|open| open.request == request)?;
-        let OpenRequest { call, target, .. } = requests.remove(place);
-        Some((call, target))
+        let open = requests.extract_if(.., |open| open.request == request).next();
+        open.map(|OpenRequest { call, target, .. }| (call, target))
     }
 
     /// Fails a request of this process because it or its answer is lost.
@@ -104,11 +103,6 @@ impl CallWorld<'_> {
             self.replicas[process].machine.handle_unreachable(call, now);
             self.run_commands(process);
         }
-    }
-
-    pub(super) fn send_failed(&mut self, process: Process, request: u32) {
-        self.lose_request(process, request);
-        self.hand_in_over(process, request);
     }
 
     /// After messages to this process may have been lost, asks each peer about the requests to it. Requests to unknown
@@ -170,11 +164,12 @@ impl CallWorld<'_> {
         let user = self.clients[self.connections[connection].client].user;
         let liveness = &self.replicas[process].liveness;
         if call.process == process {
-            let taken = self.accept_handed_in(process, user, call.call, value);
-            return self.handed_in(connection, call, if taken { HandInOutcome::Taken } else { HandInOutcome::Unknown });
+            let outcome = self.accept_handed_in(process, user, call.call, value).into();
+            return self.send_down(connection, ServerPacket::HandedIn { call, outcome });
         }
         if !liveness.is_up() || !liveness.knows(call.process) {
-            return self.handed_in(connection, call, HandInOutcome::Unreachable);
+            let outcome = HandInOutcome::Unreachable;
+            return self.send_down(connection, ServerPacket::HandedIn { call, outcome });
         }
         let request = self.replicas[process].next_request();
         self.replicas[process].hand_ins.push(OpenHandIn { request, connection, call });
@@ -183,16 +178,12 @@ impl CallWorld<'_> {
         self.publish(process, Some(call.process), message, Some(request));
     }
 
-    pub(super) fn hand_in_over(&mut self, process: Process, request: u32) {
-        self.close_hand_in(process, request, HandInOutcome::Unreachable);
-    }
-
     /// Tells the client the outcome of its hand-in.
     pub(super) fn close_hand_in(&mut self, process: Process, request: u32, outcome: HandInOutcome) {
         let hand_ins = &mut self.replicas[process].hand_ins;
-        if let Some(place) = hand_ins.iter().position(|open| open.request == request) {
-            let OpenHandIn { connection, call, .. } = hand_ins.remove(place);
-            self.handed_in(connection, call, outcome);
+        let open = hand_ins.extract_if(.., |open| open.request == request).next();
+        if let Some(OpenHandIn { connection, call, .. }) = open {
+            self.send_down(connection, ServerPacket::HandedIn { call, outcome });
         }
     }
 
@@ -206,9 +197,5 @@ impl CallWorld<'_> {
         self.audit.demand(taken == expected, "handed-in", || format!("{call:?}: taken {taken}, and not {expected}"));
         self.run_commands(process);
         taken
-    }
-
-    fn handed_in(&mut self, connection: Connection, call: CallRef, outcome: HandInOutcome) {
-        self.send_down(connection, ServerPacket::HandedIn { call, outcome });
     }
 }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use pointwork_core::decisions::Departure;
 use pointwork_core::{Announcer, Time};
 
 use super::state::CallWorld;
-use crate::calls::events::{CallEvent, Process};
+use crate::calls::events::{CallEvent, HandInOutcome, Process};
 use crate::calls::replica::ProcessState;
 use crate::time::WorldTime;
 use crate::trace::trace;
@@ -60,9 +61,14 @@ impl CallWorld<'_> {
             CallEvent::Arrive { to, from, epoch, message } => self.arrive(to, from, epoch, message),
             CallEvent::Interrupted(process) => self.interrupted(process),
             CallEvent::Attached { process, breaks } => self.attached(process, breaks),
-            CallEvent::SendFailed { process, request } => self.send_failed(process, request),
+            CallEvent::SendFailed { process, request } => {
+                self.lose_request(process, request);
+                self.close_hand_in(process, request, HandInOutcome::Unreachable);
+            }
             CallEvent::AckOver { process, peer, request } => self.ack_over(process, peer, request),
-            CallEvent::HandInOver { process, request } => self.hand_in_over(process, request),
+            CallEvent::HandInOver { process, request } => {
+                self.close_hand_in(process, request, HandInOutcome::Unreachable);
+            }
             CallEvent::Unsubscribed(process) => self.unsubscribe(process),
             CallEvent::RedisUp => self.redis.is_up = true,
             CallEvent::Resume(process) => self.resume(process),
@@ -71,7 +77,7 @@ impl CallWorld<'_> {
             CallEvent::ShutdownCheck(process) => self.check_shutdown(process),
             CallEvent::ClientPacket { connection, packet } => self.handle_client_packet(connection, packet),
             CallEvent::ServerPacket { connection, packet } => self.handle_server_packet(connection, packet),
-            CallEvent::ServerNotices { connection } => self.server_notices(connection),
+            CallEvent::ServerNotices { connection } => self.close(connection, Departure::TransportLost),
             CallEvent::ClientNotices { connection } => self.client_notices(connection),
             CallEvent::Connect(client) => self.connect(client),
             CallEvent::Finish { client, token } => self.finish(client, token),

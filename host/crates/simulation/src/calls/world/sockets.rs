@@ -41,10 +41,6 @@ impl CallWorld<'_> {
         }
     }
 
-    pub(super) fn server_notices(&mut self, connection: Connection) {
-        self.close(connection, Departure::TransportLost);
-    }
-
     fn accept(&mut self, process: Process, connection: Connection) {
         let client = &self.clients[self.connections[connection].client];
         let user = self.names.users[client.user].clone();
@@ -113,11 +109,12 @@ impl CallWorld<'_> {
 
     fn acknowledge(&mut self, process: Process, connection: Connection, token: CallToken, given: DaemonResult) {
         let awaited = &mut self.replicas[process].awaited;
-        let its = |awaited: &AwaitedAck| awaited.connection == connection && awaited.token == token;
-        let Some(place) = awaited.iter().position(its) else { return };
-        match awaited.remove(place).origin {
-            Origin::Here(call) => self.answered(process, call, given),
-            Origin::Peer { process: peer, request } => {
+        let its = |awaited: &mut AwaitedAck| awaited.connection == connection && awaited.token == token;
+        let ack = awaited.extract_if(.., its).next();
+        match ack.map(|ack| ack.origin) {
+            None => {}
+            Some(Origin::Here(call)) => self.answered(process, call, given),
+            Some(Origin::Peer { process: peer, request }) => {
                 self.publish(process, Some(peer), PeerMessage::Reply { request, given }, None);
             }
         }

@@ -12,13 +12,11 @@ use crate::calls::rules::RuleMoment;
 use crate::chance::Chance;
 use crate::draws::Drawn;
 use crate::scenario::{RpcScenario, Span};
+use crate::time::{BEGAN_MS, WorldTime};
 use crate::trace::trace;
 
 /// How many clients there are at most, including those that have left.
 const CLIENTS_MAX: usize = 24;
-/// The wall clock when the world began, in milliseconds since 1970.
-const BEGAN_MS: u64 = 1_800_000_000_000;
-
 /// Something that a client does of its own accord.
 type ClientStep<'a> = fn(&mut CallWorld<'a>);
 
@@ -247,7 +245,7 @@ impl CallWorld<'_> {
 
     /// The time and the random bits for a question.
     pub(super) fn rule_moment(&self, process: Process, call: CallId, ask: AskId) -> RuleMoment {
-        let since_ms = self.now.since(crate::time::WorldTime::ZERO).as_millis();
+        let since_ms = self.now.since(WorldTime::ZERO).as_millis();
         let token = self.replicas[process].calls.get(call.0 as usize - 1).copied().unwrap_or_default();
         RuleMoment {
             now_ms: BEGAN_MS + u64::try_from(since_ms).unwrap_or(u64::MAX / 2),

@@ -15,11 +15,8 @@ use crate::devices::rules::SettleRules;
 use crate::devices::sockets::{DeviceConnector, SimulatedDevice, SimulatedSocket, index, number};
 use crate::draws::Draws;
 use crate::scenario::SettleScenario;
-use crate::time::{MS, WorldTime};
+use crate::time::{BEGAN_MS, MS, WorldTime};
 use crate::trace::Trace;
-
-/// The wall clock when the world began, in milliseconds since 1970.
-const BEGAN_MS: u64 = 1_800_000_000_000;
 
 pub(crate) struct DeviceWorld<'a> {
     pub(crate) conditions: Box<dyn Conditions + 'a>,
