@@ -1,4 +1,4 @@
-//! Reports what happens in a world, line by line, to whoever listens. Nothing is formatted when nobody does.
+//! Reports the events of a world to a listener, line by line. Nothing is formatted when nobody listens.
 
 use crate::time::WorldTime;
 

@@ -1,4 +1,4 @@
-//! Devices, their connections and their sockets, as they truly are.
+//! Describes devices, their connections and their sockets as they truly are.
 
 use std::sync::Arc;
 

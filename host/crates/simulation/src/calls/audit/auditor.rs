@@ -112,7 +112,7 @@ impl CallAuditor {
     pub(crate) fn request_lost(&mut self, process: Process, call: CallId) {
         let record = self.views[process].record(call);
         let Some(sent) = record.sent.filter(|_| record.is_open) else { return };
-        let is_proven_gone = record.doubt.is_some_and(|told| told.cause.is_proof());
+        let is_proven_gone = record.doubt.is_some_and(|loss| loss.cause.is_proof());
         // What may still be handed in does not come by that link.
         record.is_said_lost |= !(sent.is_resumed || sent.is_resumable && is_proven_gone);
     }
@@ -124,7 +124,7 @@ impl CallAuditor {
             let record = &view.calls[call.0 as usize - 1];
             // One that was resumed is at a socket which nobody may have told of.
             let its = record.sent.filter(|sent| !sent.is_resumed && truth.process_of(sent.target) == Some(peer));
-            its.is_some() && record.doubt.is_none_or(|told| told.cause == Departure::ReplicaSilent)
+            its.is_some() && record.doubt.is_none_or(|loss| loss.cause == Departure::ReplicaSilent)
         };
         let overlooked = view.open.iter().find(is_overlooked).copied();
         self.demand(overlooked.is_none(), "obeyed", || format!("r{peer} is gone, and {overlooked:?} is not in doubt"));

@@ -135,10 +135,10 @@ impl CallRecord {
             return;
         }
         sent.is_resumable = false;
-        let before = self.doubt.map(|told| told.cause);
+        let before = self.doubt.map(|loss| loss.cause);
         self.lose_target(Departure::TransportLost, now);
-        if let Some(told) = &mut self.doubt {
-            (told.before, told.asked) = (before, None);
+        if let Some(loss) = &mut self.doubt {
+            (loss.before, loss.asked) = (before, None);
         }
     }
 
@@ -156,7 +156,7 @@ impl CallRecord {
 
     /// Whether its machine has no command left although it has something to do.
     pub(super) fn is_disobeyed(&self, now: Time) -> bool {
-        let is_unasked = self.doubt.is_some_and(|told| told.asked.is_none());
+        let is_unasked = self.doubt.is_some_and(|loss| loss.asked.is_none());
         is_unasked
             || self.is_said_lost
             || self.is_given_up

@@ -1,4 +1,4 @@
-//! Takes the reports of sockets, registrations and links: the truth, and what each process was told.
+//! Takes the reports of sockets, registrations and links: the truth, and what each process was loss.
 
 use std::collections::BTreeSet;
 

@@ -53,10 +53,10 @@ impl CallAuditor {
     }
 
     /// Checks after everything has healed that a process knows the registrations of all sockets.
-    pub(crate) fn check_in_step(&mut self, process: Process, rosters: &[&Announcer], names: &RoomNames, now: Time) {
+    pub(crate) fn check_in_step(&mut self, process: Process, announcers: &[&Announcer], names: &RoomNames, now: Time) {
         let mut expected: BTreeMap<SocketId, u8> = BTreeMap::new();
-        for roster in rosters {
-            for announced in roster.snapshot(now).sockets {
+        for announcer in announcers {
+            for announced in announcer.snapshot(now).sockets {
                 let rooms = announced.methods.iter().map(|(method, _)| names.room(&announced.user, method).bit());
                 expected.insert(announced.socket, rooms.fold(0, |all, bit| all | bit));
             }

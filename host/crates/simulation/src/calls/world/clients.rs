@@ -66,12 +66,12 @@ impl CallWorld<'_> {
     }
 
     pub(super) fn send_up(&mut self, connection: Connection, packet: ClientPacket) {
-        let at = self.packet_arrival(connection, |line| &mut line.last_up);
+        let at = self.packet_arrival(connection, |entry| &mut entry.last_up);
         self.agenda.enter(at, CallEvent::ClientPacket { connection, packet });
     }
 
     pub(super) fn send_down(&mut self, connection: Connection, packet: ServerPacket) {
-        let at = self.packet_arrival(connection, |line| &mut line.last_down);
+        let at = self.packet_arrival(connection, |entry| &mut entry.last_down);
         self.agenda.enter(at, CallEvent::ServerPacket { connection, packet });
     }
 
@@ -81,20 +81,20 @@ impl CallWorld<'_> {
         connection: Connection,
         last: fn(&mut ClientConnection) -> &mut WorldTime,
     ) -> WorldTime {
-        let line = &mut self.connections[connection];
-        line.packets += 1;
-        self.chance.name(Drawn::Packet, connection as u64, line.packets);
+        let entry = &mut self.connections[connection];
+        entry.packets += 1;
+        self.chance.name(Drawn::Packet, connection as u64, entry.packets);
         let delay = self.chance.weighted(&[(8, 0, 1), (1, 1, 40)]);
-        let last = last(line);
+        let last = last(entry);
         *last = (*last).max(self.now + delay);
         *last
     }
 
     pub(super) fn handle_server_packet(&mut self, connection: Connection, packet: ServerPacket) {
-        let line = &self.connections[connection];
-        let client = line.client;
+        let entry = &self.connections[connection];
+        let client = entry.client;
         let is_end = matches!(packet, ServerPacket::Closed);
-        if line.is_cut && !is_end || self.clients[client].connection != Some(connection) {
+        if entry.is_cut && !is_end || self.clients[client].connection != Some(connection) {
             return;
         }
         trace!(self, "c{client}", "{packet}");

@@ -42,9 +42,9 @@ impl CallWorld<'_> {
                 self.calls[token].may_be_handed_in = resumable;
                 self.calls[token].sent = Some(self.now);
                 let called = resumable.then_some(CallRef { process, call });
-                let line = connection(target);
-                let sent = if self.connections[line].process == process {
-                    self.send_here(process, line, token, called, Origin::Here(call))
+                let target_connection = connection(target);
+                let sent = if self.connections[target_connection].process == process {
+                    self.send_here(process, target_connection, token, called, Origin::Here(call))
                 } else {
                     self.send_there(process, call, target, called, left)
                 };

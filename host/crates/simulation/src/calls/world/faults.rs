@@ -5,95 +5,104 @@ use std::time::Duration;
 use super::state::CallWorld;
 use crate::calls::events::{CallEvent, Process};
 use crate::calls::replica::{PROCESSES_MAX, ProcessState};
+use crate::draws::Drawn;
+use crate::scenario::RpcScenario;
 use crate::trace::trace;
 
 /// How long a link stays broken: weights, and spans in milliseconds.
 const BREAKS: [(usize, u64, u64); 3] = [(4, 10, 400), (4, 400, 3_000), (2, 3_000, 16_000)];
 
-/// A kind of fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
-    /// Packets between a process and Redis vanish, and neither side notices.
-    Stall,
-    /// The connections of a process to Redis are broken.
-    RedisLink,
-    /// Only its subscription is broken.
-    Subscription,
-    /// It takes messages too slowly, and some are lost.
-    Overrun,
-    Stop,
-    Kill,
-    /// It is killed with its machine. Redis and the clients notice it late.
-    Vanish,
-    Drain,
-    Redis,
-    Leap,
-    /// The clock of a process runs slowly.
-    Slow,
-}
+/// Injects a fault into a process, or into Redis.
+type Fault<'a> = fn(&mut CallWorld<'a>, Process);
 
-impl CallWorld<'_> {
+impl<'a> CallWorld<'a> {
     /// Injects a random fault into a random process.
-    pub(super) fn fault(&mut self) {
-        let Some(process) = self.any_running() else { return };
-        let fault = match self.chance.below(20) {
-            0..=2 => Fault::Stall,
-            3..=5 => Fault::RedisLink,
-            6 => Fault::Subscription,
-            7..=8 => Fault::Overrun,
-            9..=11 => Fault::Stop,
-            12..=13 => Fault::Kill,
-            14 => Fault::Vanish,
-            15..=16 => Fault::Drain,
-            17 => Fault::Redis,
-            18 => Fault::Leap,
-            _ => Fault::Slow,
-        };
-        self.inject(process, fault);
+    pub(super) fn random_fault(&mut self) {
+        let faults: [(u64, Fault<'a>); 11] = [
+            (3, Self::stall),
+            (3, Self::break_link),
+            (1, Self::break_subscription),
+            (2, Self::overrun),
+            (3, Self::stop),
+            (2, Self::kill_at_once),
+            (1, Self::vanish),
+            (2, Self::drain),
+            (1, Self::restart_redis),
+            (1, Self::leap),
+            (1, Self::slow_down),
+        ];
+        self.inject(&faults);
     }
 
-    pub(super) fn any_running(&mut self) -> Option<Process> {
+    /// Injects a fault of a scenario into a random process.
+    pub(super) fn scenario_fault(&mut self, scenario: &RpcScenario, nth: u64) {
+        self.chance.name(Drawn::Fault, 0, nth);
+        let weights = &scenario.faults;
+        let faults: [(u64, Fault<'a>); 8] = [
+            (weights.stall, Self::stall),
+            (weights.link, Self::break_link),
+            (weights.overrun, Self::overrun),
+            (weights.hang, Self::stop),
+            (weights.kill, Self::kill_at_once),
+            (weights.vanish, Self::vanish),
+            (weights.drain, Self::drain),
+            (weights.redis, Self::restart_redis),
+        ];
+        self.inject(&faults);
+    }
+
+    fn inject(&mut self, faults: &[(u64, Fault<'a>)]) {
         let running: Vec<Process> = (0..self.replicas.len()).filter(|one| self.replicas[*one].is_running()).collect();
-        if running.is_empty() { None } else { Some(self.chance.pick(&running)) }
+        if running.is_empty() {
+            return;
+        }
+        let process = self.chance.pick(&running);
+        if let Some((_, fault)) = self.chance.weighed(faults, |(weight, _)| *weight as usize) {
+            fault(self, process);
+        }
     }
 
-    /// Injects a fault into a process or Redis. The last running process is not ended.
-    pub(super) fn inject(&mut self, process: Process, fault: Fault) {
+    /// Whether no other process would be left, or could take the place of one that ends.
+    fn is_last(&self) -> bool {
         let running = self.replicas.iter().filter(|one| one.is_running()).count();
-        let is_last = running == 1 || self.replicas.len() == PROCESSES_MAX;
-        match fault {
-            Fault::Stall => self.stall(process),
-            Fault::RedisLink => self.break_link(process, false),
-            Fault::Subscription => self.break_link(process, true),
-            Fault::Overrun => {
-                self.faults.count("overrun");
-                trace!(self, "r{process}", "takes messages too slowly");
-                self.replicas[process].overrun = 1 + self.chance.below(12);
-            }
-            Fault::Stop => self.stop(process),
-            Fault::Kill if !is_last => {
-                self.faults.count("killed");
-                self.kill(process, true);
-            }
-            Fault::Vanish if !is_last => {
-                self.faults.count("vanished");
-                self.kill(process, false);
-            }
-            Fault::Drain if !is_last && self.replicas[process].is_open() => {
-                self.faults.count("shut down");
-                self.shut_down(process);
-            }
-            Fault::Redis => self.restart_redis(),
-            Fault::Leap => {
-                self.faults.count("clock leap");
-                let span = self.chance.weighted(&[(1, 1, 5_000), (1, 60_000, 600_000)]);
-                trace!(self, "r{process}", "its clock leaps by {} ms", span.as_millis());
-                self.replicas[process].clock.leap(self.now, span);
-                self.agenda.enter(self.now, CallEvent::Timer(process));
-            }
-            Fault::Slow => self.slow_down(process),
-            Fault::Kill | Fault::Vanish | Fault::Drain => {}
+        running == 1 || self.replicas.len() == PROCESSES_MAX
+    }
+
+    /// A process takes messages too slowly, and some are lost.
+    fn overrun(&mut self, process: Process) {
+        self.faults.count("overrun");
+        trace!(self, "r{process}", "takes messages too slowly");
+        self.replicas[process].overrun = 1 + self.chance.below(12);
+    }
+
+    fn kill_at_once(&mut self, process: Process) {
+        if !self.is_last() {
+            self.faults.count("killed");
+            self.kill(process, true);
         }
+    }
+
+    /// A process is killed with its machine. Redis and the clients notice it late.
+    fn vanish(&mut self, process: Process) {
+        if !self.is_last() {
+            self.faults.count("vanished");
+            self.kill(process, false);
+        }
+    }
+
+    fn drain(&mut self, process: Process) {
+        if !self.is_last() && self.replicas[process].is_open() {
+            self.faults.count("shut down");
+            self.shut_down(process);
+        }
+    }
+
+    fn leap(&mut self, process: Process) {
+        self.faults.count("clock leap");
+        let span = self.chance.weighted(&[(1, 1, 5_000), (1, 60_000, 600_000)]);
+        trace!(self, "r{process}", "its clock leaps by {} ms", span.as_millis());
+        self.replicas[process].clock.leap(self.now, span);
+        self.agenda.enter(self.now, CallEvent::Timer(process));
     }
 
     /// Packets between a process and Redis vanish, and neither side notices.
@@ -108,8 +117,16 @@ impl CallWorld<'_> {
         self.attach_later(process, Duration::ZERO);
     }
 
+    fn break_link(&mut self, process: Process) {
+        self.break_connections(process, false);
+    }
+
+    fn break_subscription(&mut self, process: Process) {
+        self.break_connections(process, true);
+    }
+
     /// Breaks the connections of a process to Redis, or only its subscription.
-    fn break_link(&mut self, process: Process, only_subscription: bool) {
+    fn break_connections(&mut self, process: Process, only_subscription: bool) {
         let link = &mut self.replicas[process].link;
         if !link.hears {
             return;
@@ -139,7 +156,7 @@ impl CallWorld<'_> {
     }
 
     /// Restarts Redis. All links break, and messages in flight are lost.
-    fn restart_redis(&mut self) {
+    fn restart_redis(&mut self, _: Process) {
         if !self.redis.is_up {
             return;
         }

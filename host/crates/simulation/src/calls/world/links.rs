@@ -25,8 +25,8 @@ impl CallWorld<'_> {
             self.recall_all(process);
         }
         self.look(process);
-        self.replicas[process].book.handle_timeout(now);
-        self.run_book_commands(process);
+        self.replicas[process].directory.handle_timeout(now);
+        self.run_directory_commands(process);
         let replica = &mut self.replicas[process];
         replica.ticks += 1;
         let (is_beat_due, next) = (replica.ticks % 2 == 1, replica.clock.when(now + TICK));
@@ -50,7 +50,7 @@ impl CallWorld<'_> {
     /// Sends a heartbeat to one process or all. With `hello` they answer it at once.
     fn beat(&mut self, process: Process, to: Option<Process>, hello: bool) {
         let replica = &self.replicas[process];
-        let (seq, interruptions) = (replica.roster.seq(), replica.interruptions);
+        let (seq, interruptions) = (replica.announcer.seq(), replica.interruptions);
         self.publish(process, to, PeerMessage::Beat { seq, interruptions, hello }, None);
     }
 

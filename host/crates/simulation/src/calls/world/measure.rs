@@ -20,8 +20,9 @@ impl CallWorld<'_> {
                 let (room, bit) = (call.room, call.room.bit());
                 let user = |connection: &ClientConnection| self.clients[connection.client].user;
                 let mut connections = self.connections.iter();
-                let is_served = connections
-                    .any(|line| line.is_accepted && !line.is_cut && line.rooms & bit != 0 && user(line) == room.user());
+                let is_served = connections.any(|entry| {
+                    entry.is_accepted && !entry.is_cut && entry.rooms & bit != 0 && user(entry) == room.user()
+                });
                 self.calls[token].is_aborted_wrongly = is_served;
                 self.given_up.push(token);
             }

@@ -17,12 +17,12 @@ impl CallWorld<'_> {
         let now = self.catch_up(process);
         let replica = &mut self.replicas[process];
         match note {
-            PeerMessage::Change(change) => replica.book.handle_change(&from, (*change).clone(), now),
-            PeerMessage::Part(part) => replica.book.handle_snapshot_part(&from, (*part).clone(), now),
+            PeerMessage::Change(change) => replica.directory.handle_change(&from, (*change).clone(), now),
+            PeerMessage::Part(part) => replica.directory.handle_snapshot_part(&from, (*part).clone(), now),
             PeerMessage::AskSnapshot => self.send_snapshot(process, from),
             PeerMessage::Resumed(resumed) => self.resumed(process, &resumed),
             PeerMessage::ShuttingDown => {
-                if let Some(number) = replica.book.replica(&from) {
+                if let Some(number) = replica.directory.replica(&from) {
                     self.drain_replica(process, number, true);
                 }
                 self.publish(process, Some(from), PeerMessage::Noted, None);
@@ -34,7 +34,7 @@ impl CallWorld<'_> {
             }
             _ => {}
         }
-        self.run_book_commands(process);
+        self.run_directory_commands(process);
     }
 
     /// A process learns that a replica shuts down, or no longer does.
@@ -57,8 +57,8 @@ impl CallWorld<'_> {
                     self.run_commands(process);
                 }
                 PeerNews::Heard { peer, seq } => {
-                    self.replicas[process].book.handle_seen(&peer, seq, now);
-                    self.run_book_commands(process);
+                    self.replicas[process].directory.handle_seen(&peer, seq, now);
+                    self.run_directory_commands(process);
                 }
                 PeerNews::Lost { peer, cause } => {
                     trace!(self, "r{process}", "has lost r{peer}: {cause:?}");
@@ -67,9 +67,9 @@ impl CallWorld<'_> {
                         Departure::ReplicaLost => "peer lost",
                         _ => "peer left",
                     });
-                    let number = self.replicas[process].book.replica(&peer);
-                    self.replicas[process].book.handle_lost(&peer, cause, now);
-                    self.run_book_commands(process);
+                    let number = self.replicas[process].directory.replica(&peer);
+                    self.replicas[process].directory.handle_lost(&peer, cause, now);
+                    self.run_directory_commands(process);
                     if cause != Departure::ReplicaSilent {
                         self.audit.peer_lost(process, peer);
                     }
@@ -83,18 +83,18 @@ impl CallWorld<'_> {
     }
 
     /// Carries out the commands of the peer directory.
-    pub(super) fn run_book_commands(&mut self, process: Process) {
-        while let Some(command) = self.replicas[process].book.next_command() {
+    pub(super) fn run_directory_commands(&mut self, process: Process) {
+        while let Some(command) = self.replicas[process].directory.next_command() {
             if let PeerCommand::AskSnapshot { peer } = command {
                 self.faults.count("snapshot asked for");
                 self.publish(process, Some(peer), PeerMessage::AskSnapshot, None);
             } else {
-                self.apply_book_command(process, command);
+                self.apply_directory_command(process, command);
             }
         }
     }
 
-    fn apply_book_command(&mut self, process: Process, command: PeerCommand<Process>) {
+    fn apply_directory_command(&mut self, process: Process, command: PeerCommand<Process>) {
         let now = self.catch_up(process);
         let machine = &mut self.replicas[process].machine;
         match command {
@@ -131,7 +131,7 @@ impl CallWorld<'_> {
     fn send_snapshot(&mut self, process: Process, peer: Process) {
         let replica = &self.replicas[process];
         let now = replica.clock.at(self.now);
-        for part in replica.roster.snapshot(now).into_parts(PART_BYTES) {
+        for part in replica.announcer.snapshot(now).into_parts(PART_BYTES) {
             self.publish(process, Some(peer), PeerMessage::Part(part.into()), None);
         }
         // The peer may have started after the shutdown was announced.

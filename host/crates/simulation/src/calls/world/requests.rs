@@ -27,7 +27,7 @@ impl CallWorld<'_> {
         left: Duration,
     ) -> bool {
         let replica = &mut self.replicas[process];
-        let Some(peer) = replica.book.owner(target).copied() else { return false };
+        let Some(peer) = replica.directory.owner(target).copied() else { return false };
         let request = replica.next_request();
         replica.requests.push(OpenRequest { request, peer, call, target });
         let token = replica.calls[call.0 as usize - 1];
@@ -39,11 +39,11 @@ impl CallWorld<'_> {
     /// A peer sends a request for a socket of this process.
     pub(super) fn serve_peer(&mut self, process: Process, peer: Process, request: PeerRequest) {
         let PeerRequest { request, target, token, call, left } = request;
-        let line = connection(target);
-        if !self.connections[line].is_accepted {
+        let target_connection = connection(target);
+        if !self.connections[target_connection].is_accepted {
             return self.publish(process, Some(peer), PeerMessage::Absent { request }, None);
         }
-        if self.send_here(process, line, token, call, Origin::Peer { process: peer, request }) {
+        if self.send_here(process, target_connection, token, call, Origin::Peer { process: peer, request }) {
             let clock = &self.replicas[process].clock;
             let at = clock.when(clock.at(self.now) + left);
             self.agenda.enter(at, CallEvent::AckOver { process, peer, request });
@@ -150,8 +150,8 @@ impl CallWorld<'_> {
         let machine = &mut self.replicas[process].machine;
         machine.handle_resumed(&self.names.users[*user], socket(*old), socket(*new), &has, now);
         self.run_commands(process);
-        let line = &self.connections[*old];
-        if line.process == process && line.is_accepted && is_same_user {
+        let entry = &self.connections[*old];
+        if entry.process == process && entry.is_accepted && is_same_user {
             // The old socket is dead.
             self.connections[*old].is_cut = true;
             self.agenda.enter(self.now, CallEvent::ServerNotices { connection: *old });

@@ -196,12 +196,12 @@ impl CallWorld<'_> {
 
     fn check_in_step(&mut self) {
         let running = self.running();
-        let rosters: Vec<&Announcer> = running.iter().map(|process| &self.replicas[*process].roster).collect();
+        let announcers: Vec<&Announcer> = running.iter().map(|process| &self.replicas[*process].announcer).collect();
         for process in &running {
             let replica = &self.replicas[*process];
             let now = replica.clock.at(self.now);
-            self.audit.check_in_step(*process, &rosters, &self.names, now);
-            let (peers, unsynced) = (replica.book.peers(), replica.book.unsynced());
+            self.audit.check_in_step(*process, &announcers, &self.names, now);
+            let (peers, unsynced) = (replica.directory.peers(), replica.directory.unsynced());
             self.audit.demand((peers, unsynced) == (running.len() - 1, 0), "in-step", || {
                 format!("r{process} knows {peers} peers, {unsynced} of them not in step, of {}", running.len())
             });
@@ -222,7 +222,7 @@ impl CallWorld<'_> {
     fn check_nothing_left(&mut self) {
         for process in self.running() {
             let replica = &self.replicas[process];
-            let sockets = (replica.roster.sockets(), replica.book.sockets());
+            let sockets = (replica.announcer.sockets(), replica.directory.sockets());
             self.audit.check_nothing_left(process, &replica.machine);
             self.audit.demand(sockets == (0, 0), "nothing-left", || format!("r{process}: sockets {sockets:?}"));
         }

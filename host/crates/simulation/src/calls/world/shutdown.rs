@@ -28,7 +28,7 @@ impl CallWorld<'_> {
         let replica = &self.replicas[process];
         let Some(shutdown) = &replica.shutdown else { return };
         let own = self.accepted_connections(process);
-        let here: usize = own.iter().map(|line| replica.machine.in_flight(socket(*line))).sum();
+        let here: usize = own.iter().map(|connection| replica.machine.in_flight(socket(*connection))).sum();
         let from_others = replica.awaited.iter().filter(|one| matches!(one.origin, Origin::Peer { .. })).count();
         let is_known = replica.liveness.present().all(|peer| shutdown.noted.contains(&peer));
         let is_quiet = here + from_others == 0 && is_known;
@@ -50,8 +50,8 @@ impl CallWorld<'_> {
         trace!(self, "r{process}", "is killed{}", if is_seen { "" } else { ", and nobody sees it" });
         for connection in self.accepted_connections(process) {
             self.audit.socket_left(connection);
-            let line = &mut self.connections[connection];
-            (line.is_cut, line.is_accepted) = (true, false);
+            let entry = &mut self.connections[connection];
+            (entry.is_cut, entry.is_accepted) = (true, false);
         }
         for connection in 0..self.connections.len() {
             let client = self.connections[connection].client;
@@ -82,6 +82,8 @@ impl CallWorld<'_> {
 
     pub(super) fn accepted_connections(&self, process: Process) -> Vec<Connection> {
         let all = self.connections.iter().enumerate();
-        all.filter(|(_, line)| line.process == process && line.is_accepted).map(|(connection, _)| connection).collect()
+        all.filter(|(_, entry)| entry.process == process && entry.is_accepted)
+            .map(|(connection, _)| connection)
+            .collect()
     }
 }

@@ -18,9 +18,9 @@ const CALL_BYTES: u32 = 100;
 
 impl CallWorld<'_> {
     pub(super) fn handle_client_packet(&mut self, connection: Connection, packet: ClientPacket) {
-        let line = &self.connections[connection];
-        let process = line.process;
-        if line.is_cut || !line.is_accepted && !matches!(packet, ClientPacket::Hello) {
+        let entry = &self.connections[connection];
+        let process = entry.process;
+        if entry.is_cut || !entry.is_accepted && !matches!(packet, ClientPacket::Hello) {
             return;
         }
         trace!(self, "r{process}", "c{}, socket {}: {packet}", self.connections[connection].client, connection + 1);
@@ -64,7 +64,7 @@ impl CallWorld<'_> {
         self.audit.demand(registered.is_ok(), "true-news", || format!("{registered:?} of a socket that is there"));
         self.run_commands(process);
         let resumable = self.clients[self.connections[connection].client].is_resumable;
-        let change = self.replicas[process].roster.join(socket(connection), user, resumable, method, now);
+        let change = self.replicas[process].announcer.join(socket(connection), user, resumable, method, now);
         self.announce(process, change);
     }
 
@@ -78,7 +78,7 @@ impl CallWorld<'_> {
         let unregistered = replica.machine.handle_unregister(socket(connection), &method, now);
         self.audit.demand(unregistered.is_ok(), "true-news", || format!("{unregistered:?} of a socket that is there"));
         self.run_commands(process);
-        let change = self.replicas[process].roster.leave(socket(connection), &method);
+        let change = self.replicas[process].announcer.leave(socket(connection), &method);
         self.announce(process, change);
     }
 
@@ -145,12 +145,12 @@ impl CallWorld<'_> {
 
     /// Closes a connection at its process. Its acknowledgements end before or after the machine hears of it.
     pub(super) fn close(&mut self, connection: Connection, cause: Departure) {
-        let line = &mut self.connections[connection];
-        if !std::mem::take(&mut line.is_accepted) {
+        let entry = &mut self.connections[connection];
+        if !std::mem::take(&mut entry.is_accepted) {
             return;
         }
-        let process = line.process;
-        line.is_cut = true;
+        let process = entry.process;
+        entry.is_cut = true;
         trace!(self, "r{process}", "lets socket {} go: {cause:?}", connection + 1);
         self.audit.socket_left(connection);
         self.chance.name(Drawn::Close, connection as u64, 0);
@@ -165,7 +165,7 @@ impl CallWorld<'_> {
         if !are_acks_first {
             self.end_acks(process, connection);
         }
-        let change = self.replicas[process].roster.gone(socket(connection), cause);
+        let change = self.replicas[process].announcer.gone(socket(connection), cause);
         self.announce(process, change);
     }
 

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use pointwork_core::{AskId, CallId};
 
-use super::faults::Fault;
 use super::state::CallWorld;
 use crate::calls::events::{CallEvent, CallRef, CallToken, ClientId, ClientPacket, Process, Resumed};
 use crate::calls::rooms::{METHODS, Room};
@@ -28,7 +27,7 @@ impl CallWorld<'_> {
         }
         self.steps += 1;
         if self.chance.below(100) < self.faults_percent {
-            self.fault();
+            self.random_fault();
         } else {
             match self.chance.below(100) {
                 0..=57 => self.call_something(),
@@ -206,25 +205,6 @@ impl CallWorld<'_> {
             if let Some((_, step)) = self.chance.weighed(&steps, |(weight, _)| *weight as usize) {
                 step(self);
             }
-        }
-    }
-
-    fn scenario_fault(&mut self, scenario: &RpcScenario, nth: u64) {
-        self.chance.name(Drawn::Fault, 0, nth);
-        let Some(process) = self.any_running() else { return };
-        let faults = &scenario.faults;
-        let weights = [
-            (Fault::Stall, faults.stall),
-            (Fault::RedisLink, faults.link),
-            (Fault::Overrun, faults.overrun),
-            (Fault::Stop, faults.hang),
-            (Fault::Kill, faults.kill),
-            (Fault::Vanish, faults.vanish),
-            (Fault::Drain, faults.drain),
-            (Fault::Redis, faults.redis),
-        ];
-        if let Some((fault, _)) = self.chance.weighed(&weights, |(_, weight)| *weight as usize) {
-            self.inject(process, *fault);
         }
     }
 

@@ -1,5 +1,4 @@
-//! The auditor of a world of devices: what it knows of each socket and device, and how it says that an invariant is
-//! broken.
+//! Holds what the auditor knows of each socket and device, and the first invariant that did not hold.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Judges what the store is made to hold of each device, and whom the replicas take for its holder.
+//! Judges the records that the store takes, and the sockets that replicas take for holders.
 
 use std::sync::Arc;
 

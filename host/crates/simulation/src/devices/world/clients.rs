@@ -1,4 +1,5 @@
-//! What the clients of a scenario do: they open sockets in bursts, lose them, move, and answer to what they are told.
+//! Moves the clients of a scenario: they open sockets in bursts, lose them, change networks, and react to refusals and
+//! evictions.
 
 use pointwork_core::decisions::Departure;
 

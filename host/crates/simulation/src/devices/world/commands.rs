@@ -1,4 +1,4 @@
-//! Carries out what the machines say, as a host does: in order, and brings them what comes of it.
+//! Carries out the commands of the machines in order, as a host does.
 
 use std::sync::Arc;
 

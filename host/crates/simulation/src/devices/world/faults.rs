@@ -1,4 +1,4 @@
-//! Replicas that are killed, what the others do about it, and how everything heals.
+//! Kills replicas, tells the others of it, and heals everything at the end.
 
 use pointwork_core::devices::{DeviceRecord, DeviceStatus};
 

@@ -1,4 +1,4 @@
-//! What replicas ask and tell each other: about the owner of a session, and evictions.
+//! Carries questions about owners of sessions, and evictions, between replicas.
 
 use pointwork_core::SocketId;
 use pointwork_core::devices::OwnerAnswer;

@@ -1,4 +1,4 @@
-//! Runs a world of devices: takes what is next, hands it to whom it happens to, and has the auditor look at it.
+//! Runs a world of devices: handles one event after the other, and has the auditor check each step.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Sockets: they arrive at a replica, register, give heartbeats, and end on either side.
+//! Moves sockets: they arrive at a replica, register, send heartbeats, and end on either side.
 
 use pointwork_core::decisions::Departure;
 

@@ -1,4 +1,4 @@
-//! What there is in a world of devices, and its clocks.
+//! Holds the state of a world of devices, and its clocks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The store of the records: changed by compare-and-set, away now and then, and written by operators.
+//! Simulates the store of the records: it changes them by compare-and-set, and is away now and then.
 
 use pointwork_core::devices::{DeviceRecord, StoreAway, SwapResult};
 
