@@ -29,8 +29,6 @@ pub struct SettleReport {
     pub outcomes: SettleOutcomes,
     /// How often `settle` was asked.
     pub questions: u64,
-    /// How many sockets were opened.
-    pub opens: u64,
     /// The first invariant that did not hold.
     pub broken: Option<Violation>,
 }

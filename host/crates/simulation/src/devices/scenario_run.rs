@@ -38,12 +38,7 @@ pub fn settle(scenario: &SettleScenario, seed: u64, rules: &dyn SettleRules) -> 
         let id = stranded.map(|device| &device.id);
         format!("{id:?} has a socket that wants the session, and no living one has it")
     });
-    SettleReport {
-        outcomes: outcomes(&mut world),
-        questions: world.questions,
-        opens: world.sockets.len() as u64,
-        broken: world.auditor.broken,
-    }
+    SettleReport { outcomes: outcomes(&mut world), questions: world.questions, broken: world.auditor.broken }
 }
 
 fn settings(scenario: &SettleScenario) -> DeviceSettings {

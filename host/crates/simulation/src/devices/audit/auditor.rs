@@ -1,7 +1,7 @@
 //! Holds what the auditor knows of each socket and device, and the first invariant that did not hold.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use pointwork_core::SocketId;
@@ -98,16 +98,9 @@ impl DeviceAuditor {
         self.trouble_us.is_some_and(|at| self.now_us - at < TROUBLE_US)
     }
 
-    pub(crate) fn count(&mut self, what: impl Into<Cow<'static, str>>) {
+    pub(crate) fn count(&mut self, what: fmt::Arguments<'_>) {
         if let Some(counts) = &mut self.counts {
-            counts.count(what);
-        }
-    }
-
-    /// Counts something whose name must be put together first.
-    pub(crate) fn count_with(&mut self, what: impl FnOnce() -> String) {
-        if let Some(counts) = &mut self.counts {
-            counts.count(what());
+            counts.count(what.to_string());
         }
     }
 
@@ -118,9 +111,6 @@ impl DeviceAuditor {
     }
 
     pub(crate) fn device(&mut self, device: &Arc<str>) -> &mut DeviceRecord {
-        if !self.devices.contains_key(device) {
-            self.devices.insert(device.clone(), DeviceRecord::default());
-        }
-        self.devices.get_mut(device).unwrap_or_else(|| unreachable!())
+        self.devices.entry(device.clone()).or_default()
     }
 }

@@ -65,7 +65,7 @@ impl DeviceAuditor {
             DeviceCommand::Close { socket, why } => self.check_close(*socket, *why, record),
             DeviceCommand::Status { device, status, epoch, .. } => {
                 self.shows(device, *epoch, *status);
-                self.count_with(|| format!("status {status:?}"));
+                self.count(format_args!("status {status:?}"));
             }
             DeviceCommand::Event(event) => self.check_event(event),
             _ => {}
@@ -109,7 +109,7 @@ impl DeviceAuditor {
         why: CloseReason,
         record: impl Fn(SocketId) -> Option<&'r DeviceRecord>,
     ) {
-        self.count_with(|| format!("closed {why:?}"));
+        self.count(format_args!("closed {why:?}"));
         let is_in_trouble = self.is_in_trouble();
         let Some(known) = self.sockets.get_mut(&socket) else { return };
         known.is_told_to_close = true;
@@ -121,7 +121,7 @@ impl DeviceAuditor {
     }
 
     fn check_event(&mut self, event: &SessionEvent) {
-        self.count_with(|| format!("{:?} {:?}", event.outcome, event.reason));
+        self.count(format_args!("{:?} {:?}", event.outcome, event.reason));
         let (Some(device), Some(socket)) = (&event.device, event.socket) else { return };
         let Some(record) = self.sockets.get_mut(&socket) else { return };
         let arrived_us = record.arrived_us.take_if(|_| event.outcome == SessionOutcome::Refused);

@@ -18,7 +18,7 @@ impl DeviceWorld<'_> {
             OperatorChange::Unblock => old.unblocked(unix_ms),
             OperatorChange::Pair => old.paired_with(Some("owner".into()), unix_ms),
         };
-        self.auditor.count_with(|| format!("{change:?}"));
+        self.auditor.count(format_args!("{change:?}"));
         self.auditor.is_operating = true;
         self.write(device, new.clone());
         self.auditor.is_operating = false;

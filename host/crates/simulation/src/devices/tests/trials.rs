@@ -172,7 +172,7 @@ impl DeviceAuditor {
             (over.is_stable && over.stable_ms > 0, "trial stable"),
         ];
         for (_, what) in reached.into_iter().filter(|(is_reached, _)| *is_reached) {
-            self.count(what);
+            self.count(format_args!("{what}"));
         }
     }
 }

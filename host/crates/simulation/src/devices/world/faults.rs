@@ -26,7 +26,7 @@ impl DeviceWorld<'_> {
         let places = self.conditions.killed(nth, self.running.len());
         let killed: Vec<usize> = places.into_iter().map(|place| self.running[place]).collect();
         for replica in killed {
-            self.auditor.count("killed");
+            self.auditor.count(format_args!("killed"));
             self.replicas[replica].is_running = false;
             self.running.retain(|running| *running != replica);
             for socket in 0..self.sockets.len() {

@@ -24,11 +24,12 @@ impl DeviceWorld<'_> {
         };
         #[cfg(test)]
         let answer = self.answer_for_the_dead(uid, answer);
-        self.auditor.count(match answer {
-            OwnerAnswer::Alive { .. } => "owner Alive",
-            OwnerAnswer::Gone => "owner Gone",
-            OwnerAnswer::Silent => "owner Silent",
-        });
+        let what = match answer {
+            OwnerAnswer::Alive { .. } => "Alive",
+            OwnerAnswer::Gone => "Gone",
+            OwnerAnswer::Silent => "Silent",
+        };
+        self.auditor.count(format_args!("owner {what}"));
         let delay_us = self.conditions.owner_us(op.device, answer == OwnerAnswer::Silent);
         self.after(delay_us, DeviceEvent::OwnerAnswered { op, answer });
     }
@@ -75,7 +76,7 @@ impl DeviceWorld<'_> {
         if self.replicas[replica].is_running {
             let at = self.moment(replica);
             self.replicas[replica].machine.handle_evict_confirmed(&self.devices[device].id, epoch, at);
-            self.auditor.count("eviction confirmed");
+            self.auditor.count(format_args!("eviction confirmed"));
         }
     }
 

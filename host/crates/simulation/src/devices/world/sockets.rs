@@ -112,7 +112,7 @@ impl DeviceWorld<'_> {
             self.ended_at_client(socket);
             let span_us = self.conditions.unnoticed_us(self.sockets[socket].name);
             if was_open {
-                self.auditor.count("half-open");
+                self.auditor.count(format_args!("half-open"));
                 #[cfg(test)]
                 self.auditor.count_half_open(&self.devices[self.sockets[socket].device].id, span_us);
             }

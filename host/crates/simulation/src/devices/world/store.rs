@@ -27,7 +27,7 @@ impl DeviceWorld<'_> {
         let is_done = !is_away || self.conditions.is_one_in_four(op.device);
         let done = if is_done { self.compare_and_set(op.device, expected, record) } else { SwapResult::Away };
         let swapped = if is_away { SwapResult::Away } else { done };
-        self.auditor.count_with(|| format!("swap {swapped:?}"));
+        self.auditor.count(format_args!("swap {swapped:?}"));
         if !(is_away && self.conditions.is_one_in_four(op.device)) {
             let delay_us = self.store_answer_us(op.device);
             self.after(delay_us, DeviceEvent::SwapDone { op, swapped });
@@ -38,7 +38,7 @@ impl DeviceWorld<'_> {
     fn store_answer_us(&mut self, device: usize) -> u64 {
         let Some(stuck_us) = self.conditions.stuck_us() else { return self.conditions.store_us(device) };
         self.auditor.trouble();
-        self.auditor.count("store stuck");
+        self.auditor.count(format_args!("store stuck"));
         stuck_us
     }
 
@@ -69,7 +69,7 @@ impl DeviceWorld<'_> {
     pub(super) fn store_away(&mut self) {
         self.is_store_away = true;
         self.auditor.trouble();
-        self.auditor.count("store away");
+        self.auditor.count(format_args!("store away"));
     }
 
     pub(super) fn store_back(&mut self, is_empty: bool) {
@@ -79,7 +79,7 @@ impl DeviceWorld<'_> {
         self.auditor.trouble();
         if is_empty && self.now_us < self.end_us {
             self.records.fill(DeviceRecord::default());
-            self.auditor.count("store emptied");
+            self.auditor.count(format_args!("store emptied"));
         }
         for place in 0..self.running.len() {
             let replica = self.running[place];
