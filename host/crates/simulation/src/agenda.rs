@@ -1,4 +1,4 @@
-//! Holds the events that are yet to happen, in the order in which they will.
+//! Holds future events in the order in which they will happen.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::draws::{Drawn, Draws};
 use crate::scenario::Span;
 
-/// The source of random numbers of a schedule. In a scenario it is reset by name before each draw that matters: then the draw
-/// does not depend on earlier ones, and so not on a policy that made one more draw necessary.
+/// The source of random numbers of a schedule. In a scenario it is reset by name before each draw that matters: then
+/// the draw does not depend on earlier ones, and so not on a policy that made one more draw necessary.
 pub(crate) struct Chance(fastrand::Rng, Option<Draws>);
 
 impl Chance {
@@ -19,7 +19,8 @@ impl Chance {
         Chance(fastrand::Rng::with_seed(seed), Some(Draws::new(seed)))
     }
 
-    /// What is drawn next is the `nth` of its kind of `whom`. Without a scenario there is one stream of chance, and no names.
+    /// What is drawn next is the `nth` of its kind of `whom`. Without a scenario there is one stream of chance, and no
+    /// names.
     pub(crate) fn name(&mut self, what: Drawn, whom: u64, nth: u64) {
         if let Some(draws) = self.1 {
             self.0 = fastrand::Rng::with_seed(draws.bits(what, whom, nth));
@@ -42,6 +43,7 @@ impl Chance {
     }
 
     /// A number below `bound`, which is not 0.
+    #[cfg(test)]
     pub(crate) fn below_u64(&mut self, bound: u64) -> u64 {
         self.0.u64(..bound)
     }
@@ -61,15 +63,20 @@ impl Chance {
         from[self.below(from.len())]
     }
 
+    /// One of these by its weight; `None` if all weights are 0.
+    pub(crate) fn weighed<'t, T>(&mut self, from: &'t [T], weight: impl Fn(&T) -> usize) -> Option<&'t T> {
+        let mut left = self.below(from.iter().map(&weight).sum());
+        from.iter().find(|one| {
+            let weight = weight(one);
+            let is_here = left < weight;
+            left = left.saturating_sub(weight);
+            is_here
+        })
+    }
+
     /// One of the given spans in milliseconds, each with its weight, and a moment within it.
     pub(crate) fn weighted(&mut self, spans: &[(usize, u64, u64)]) -> Duration {
-        let mut left = self.below(spans.iter().map(|(weight, ..)| weight).sum());
-        for (weight, min_ms, max_ms) in spans {
-            if left < *weight {
-                return self.span(*min_ms, *max_ms);
-            }
-            left -= weight;
-        }
-        Duration::ZERO
+        let span = self.weighed(spans, |(weight, ..)| *weight);
+        span.map_or(Duration::ZERO, |(_, min_ms, max_ms)| self.span(*min_ms, *max_ms))
     }
 }

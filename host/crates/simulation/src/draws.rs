@@ -1,7 +1,7 @@
 //! Draws numbers from a seed by name: the same name gives the same number, whatever else was drawn before.
 //!
-//! So two runs of one seed with different policies meet the same clients and the same network as far as that can be: the
-//! third connection of a device takes as long with either, however many registers were refused meanwhile.
+//! So two runs of one seed with different policies meet the same clients and the same network as far as that can be:
+//! the third connection of a device takes as long with either, however many registers were refused meanwhile.
 
 use crate::scenario::Span;
 

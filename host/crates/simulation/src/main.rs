@@ -86,7 +86,7 @@ fn sweep(seeds: Range<u64>, steps: u32) -> io::Result<bool> {
     let threads = available_parallelism()?.get();
     let (started, reported_s) = (Instant::now(), AtomicU64::new(0));
     let all = seeds.end - seeds.start;
-    let swept = Sweep { seeds, steps, flaw: None, threads }.run(|done| {
+    let swept = Sweep { seeds, steps, threads }.run(|done| {
         let seconds = started.elapsed().as_secs();
         if reported_s.fetch_max(seconds, Ordering::Relaxed) + PROGRESS_SECONDS <= seconds {
             eprintln!("{done} of {all} schedules, {} a second", done / seconds.max(1));

@@ -6,8 +6,8 @@
 //! replicas = 2
 //! …
 //! ```
-//! Every number has a bound, and a key that is not known is an error, so that a misspelt one is not just left out. A number
-//! that may be drawn is a [`Span`]: `250`, or `[100, 400]`.
+//! Every number has a bound, and a key that is not known is an error, so that a misspelt one is not just left out. A
+//! number that may be drawn is a [`Span`]: `250`, or `[100, 400]`.
 
 mod bounds;
 mod file;

@@ -11,6 +11,9 @@ pub(crate) const MS: u64 = 1_000;
 /// Microseconds in a second.
 pub(crate) const SECOND: u64 = 1_000_000;
 
+/// The wall clock when a world begins, in milliseconds since 1970.
+pub(crate) const BEGAN_MS: u64 = 1_800_000_000_000;
+
 /// A moment of the world, in microseconds since its beginning. No replica can read it: each has a clock of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct WorldTime(u64);

@@ -1,4 +1,4 @@
-//! Reports what happens in a world, line by line, to whoever listens. Nothing is formatted when nobody does.
+//! Reports the events of a world to a listener, line by line. Nothing is formatted when nobody listens.
 
 use crate::time::WorldTime;
 
@@ -23,11 +23,11 @@ impl<'a> Trace<'a> {
     }
 }
 
-/// Reports a line of a world's trace: who, and what as in `format!`.
+/// Reports a line of a world's trace: who and what, both as in `format!`.
 macro_rules! trace {
-    ($world:expr, $who:expr, $($what:tt)*) => {
+    ($world:expr, $who:literal, $($what:tt)*) => {
         if $world.trace.is_on() {
-            let (who, what) = ($who.to_string(), format!($($what)*));
+            let (who, what) = (format!($who), format!($($what)*));
             $world.trace.line($world.now, &who, &what);
         }
     };

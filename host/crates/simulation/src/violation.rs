@@ -1,4 +1,4 @@
-//! An invariant that does not hold.
+//! Describes an invariant that does not hold.
 
 use std::fmt;
 

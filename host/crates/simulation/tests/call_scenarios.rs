@@ -1,4 +1,5 @@
-//! Each scenario of calls is played: every invariant holds, with the native rules and with others, and the same seed gives the same.
+//! Each scenario of calls is played: every invariant holds, with the native rules and with others, and the same seed
+//! gives the same.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use pointwork_core::decisions::{Absence, Call, Candidate, Choice, Doubt, Verdict};

@@ -1,4 +1,5 @@
-//! Some thousand schedules: every invariant holds, every end and every fault is reached often, and a seed is a schedule.
+//! Some thousand schedules: every invariant holds, every end and every fault is reached often, and a seed is a
+//! schedule.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::thread::available_parallelism;
@@ -10,7 +11,7 @@ const SCHEDULES: u64 = 8_000;
 #[test]
 fn every_invariant_holds_and_everything_is_reached() {
     let threads = available_parallelism().map_or(1, usize::from);
-    let swept = Sweep { seeds: 0..SCHEDULES, steps: STEPS, flaw: None, threads }.run(|_| {});
+    let swept = Sweep { seeds: 0..SCHEDULES, steps: STEPS, threads }.run(|_| {});
     assert_eq!(swept.failure, None, "repeat: cargo xtask sim --seed SEED");
     assert_eq!(swept.schedules, SCHEDULES);
     let ends = [

@@ -1,4 +1,5 @@
-//! Each scenario of devices is played: every invariant holds, with the native rule and with others, and the same seed gives the same.
+//! Each scenario of devices is played: every invariant holds, with the native rule and with others, and the same seed
+//! gives the same.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use pointwork_core::decisions::SettleVerdict;
@@ -92,8 +93,7 @@ fn each_scenario_shows_what_it_is_for() {
 }
 
 /// A rule that always refuses keeps a dead socket in its place until the host notices: no socket of the device stays
-/// open, so it is not stranded
-/// by the letter, and still it is not served.
+/// open, so it is not stranded by the letter, and still it is not served.
 #[test]
 fn measures_what_a_device_truly_misses() {
     struct Never;

@@ -1,4 +1,4 @@
-//! Formats events and messages for a trace.
+//! Formats packets and messages for traces.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ impl fmt::Display for ClientPacket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ClientPacket::Hello => write!(f, "connects"),
-            ClientPacket::Resumed(resumed) => write!(f, "{}", Brief(&**resumed)),
+            ClientPacket::Resumed(resumed) => write!(f, "{resumed}"),
             ClientPacket::Register(room) => write!(f, "registers {room}"),
             ClientPacket::Unregister(room) => write!(f, "takes {room} back"),
             ClientPacket::Call { token, room, timeout_ms } => write!(f, "calls {room} with {timeout_ms} ms: #{token}"),
@@ -61,9 +61,9 @@ impl fmt::Display for PeerMessage {
             PeerMessage::Beat { seq, hello, .. } => write!(f, "a heartbeat, at change {seq}, hello {hello}"),
             PeerMessage::Away => write!(f, "it lives, but hears nothing"),
             PeerMessage::Farewell => write!(f, "farewell"),
-            PeerMessage::Change(numbered) => write!(f, "change {}", Brief(&**numbered)),
+            PeerMessage::Change(numbered) => write_change(f, numbered),
             PeerMessage::AskSnapshot => write!(f, "what do your sockets have?"),
-            PeerMessage::Part(part) => write!(f, "snapshot {}", Brief(&**part)),
+            PeerMessage::Part(part) => write_part(f, part),
             PeerMessage::ShuttingDown => write!(f, "it shuts down"),
             PeerMessage::Noted => write!(f, "noted"),
             PeerMessage::Request(request) => {
@@ -75,7 +75,7 @@ impl fmt::Display for PeerMessage {
             PeerMessage::Unanswered { request } => write!(f, "request {request}: there will be no answer"),
             PeerMessage::Recall(requests) => write!(f, "which of {requests:?} are not being served?"),
             PeerMessage::Unserved(requests) => write!(f, "not being served: {requests:?}"),
-            PeerMessage::Resumed(resumed) => write!(f, "{}", Brief(&**resumed)),
+            PeerMessage::Resumed(resumed) => write!(f, "{resumed}"),
             PeerMessage::HandIn { request, call, value, .. } => {
                 write!(f, "request {request}: {value} is handed in for call {}", call.0)
             }
@@ -84,45 +84,24 @@ impl fmt::Display for PeerMessage {
     }
 }
 
-/// Formats a type of the machines briefly.
-struct Brief<'a, T>(&'a T);
-
-impl fmt::Display for Brief<'_, NumberedChange> {
+impl fmt::Display for Resumed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.0.seq)?;
-        match &self.0.change {
-            SocketChange::Joined { socket, user, method, .. } => write!(f, "socket {} has {user}:{method}", socket.0),
-            SocketChange::Left { socket, method } => write!(f, "socket {} took {method} back", socket.0),
-            SocketChange::Gone { socket, cause } => write!(f, "socket {} is gone: {cause:?}", socket.0),
-        }
+        write!(f, "socket {} is now socket {}, and has", self.old + 1, self.new + 1)?;
+        self.has.iter().try_for_each(|call| write!(f, " {call},"))
     }
 }
 
-impl fmt::Display for Brief<'_, Resumed> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Resumed { old, new, has, .. } = self.0;
-        write!(f, "socket {} is now socket {}, and has", old + 1, new + 1)?;
-        has.iter().try_for_each(|call| write!(f, " {call},"))
+fn write_change(f: &mut fmt::Formatter<'_>, NumberedChange { seq, change }: &NumberedChange) -> fmt::Result {
+    write!(f, "change {seq}: ")?;
+    match change {
+        SocketChange::Joined { socket, user, method, .. } => write!(f, "socket {} has {user}:{method}", socket.0),
+        SocketChange::Left { socket, method } => write!(f, "socket {} took {method} back", socket.0),
+        SocketChange::Gone { socket, cause } => write!(f, "socket {} is gone: {cause:?}", socket.0),
     }
 }
 
-impl fmt::Display for Brief<'_, SnapshotPart> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SnapshotPart { seq, index, last, sockets } = self.0;
-        write!(f, "{seq}, part {index}{}:", if *last { ", the last" } else { "" })?;
-        for announced in sockets {
-            write!(f, " socket {} ({})", announced.socket.0, announced.methods.len())?;
-        }
-        Ok(())
-    }
-}
-
-/// The name of a process in the trace.
-pub(super) fn process_name(process: usize) -> String {
-    format!("r{process}")
-}
-
-/// The name of a client in the trace.
-pub(super) fn client_name(client: usize) -> String {
-    format!("c{client}")
+fn write_part(f: &mut fmt::Formatter<'_>, SnapshotPart { seq, index, last, sockets }: &SnapshotPart) -> fmt::Result {
+    write!(f, "snapshot {seq}, part {index}{}:", if *last { ", the last" } else { "" })?;
+    let mut sockets = sockets.iter();
+    sockets.try_for_each(|announced| write!(f, " socket {} ({})", announced.socket.0, announced.methods.len()))
 }

@@ -1,4 +1,4 @@
-//! The events of a world of calls, and what replicas and clients send each other.
+//! Lists the events of a world of calls, the messages between replicas, and the packets between replicas and clients.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -14,21 +14,21 @@ pub(crate) type Process = usize;
 pub(crate) type ClientId = usize;
 /// A connection of a client to a process: [`SocketId`] is one more.
 pub(crate) type Connection = usize;
-/// A call as the world knows it, whichever process it is at: what its parameters are.
+/// A call as the world numbers it, whichever process it is at.
 pub(crate) type CallToken = usize;
 
-/// A call's name for daemons that may hand its result in: the process that knows it, and its number there.
+/// The name of a call for daemons that may hand in its result: its process and its number there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CallRef {
     pub(crate) process: Process,
     pub(crate) call: CallId,
 }
 
-/// What a daemon made of a request.
+/// A daemon's answer to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DaemonResult {
     Value(u64),
-    /// Something that cannot be passed on.
+    /// An answer that cannot be passed on.
     Unusable,
 }
 
@@ -36,37 +36,37 @@ pub(crate) enum DaemonResult {
 pub(crate) enum CallEvent {
     /// The next step of the schedule.
     Step,
-    /// A process sends heartbeats, and does what is due among its peers.
+    /// A process sends a heartbeat when it is due, and checks its peers.
     Tick(Process),
-    /// A process looks who is subscribed.
+    /// A process checks which peers are subscribed.
     Look(Process),
-    /// A machine wants to be woken.
+    /// A machine's timer fires.
     Timer(Process),
-    /// A policy answers.
+    /// A late answer of a policy arrives.
     Verdict { process: Process, call: CallId, ask: AskId, verdict: RuleAnswer },
     /// A message of another process, or its own heartbeat, arrives. Those of an earlier epoch of Redis are lost.
     Arrive { to: Process, from: Process, epoch: u32, message: PeerMessage },
     /// A process learns that its subscription is broken.
     Interrupted(Process),
-    /// A process is connected to Redis, for the first time or again; what belongs to an older break is void.
+    /// A process is connected to Redis. It is ignored if the link broke again since.
     Attached { process: Process, breaks: u32 },
     /// A message with a request could not be sent.
     SendFailed { process: Process, request: u32 },
-    /// A process waits no longer for the answer to a peer's request.
+    /// The time for the answer to a peer's request is over.
     AckOver { process: Process, peer: Process, request: u32 },
-    /// Nobody has answered a hand-in.
+    /// The time for the answer to a hand-in is over.
     HandInOver { process: Process, request: u32 },
-    /// Redis sees that a connection to a machine that vanished is dead.
+    /// Redis notices that the connection of a vanished process is dead.
     Unsubscribed(Process),
     /// Redis is back.
     RedisUp,
-    /// A stopped process runs on.
+    /// A stopped process continues.
     Resume(Process),
-    /// A process takes the place of one that ended.
+    /// A process starts in the place of one that ended.
     Start,
-    /// A slow clock runs as it should.
+    /// A slow clock runs at its normal speed again.
     PaceEnds(Process),
-    /// A process that shuts down looks whether it may.
+    /// A process that shuts down checks whether it may end.
     ShutdownCheck(Process),
     /// A client's packet arrives at its process.
     ClientPacket { connection: Connection, packet: ClientPacket },
@@ -78,7 +78,7 @@ pub(crate) enum CallEvent {
     ClientNotices { connection: Connection },
     /// A client connects.
     Connect(ClientId),
-    /// A daemon has done what a request asked for.
+    /// A daemon has finished a request.
     Finish { client: ClientId, token: CallToken },
     /// A daemon hands in a result once more.
     HandInAgain { client: ClientId, call: CallRef },
@@ -92,20 +92,20 @@ pub(crate) enum RuleAnswer {
     Judgement(Verdict),
 }
 
-/// What processes tell each other.
+/// A message from one process to another.
 #[derive(Debug, Clone)]
 pub(crate) enum PeerMessage {
     /// A heartbeat. With `hello` it is to be answered at once.
     Beat { seq: u64, interruptions: u64, hello: bool },
-    /// The sender lives, though its subscription is interrupted.
+    /// The sender lives, but its subscription is interrupted.
     Away,
     /// The sender ends.
     Farewell,
     /// A change of what the sender's sockets have registered.
     Change(Rc<NumberedChange>),
-    /// What have your sockets registered?
+    /// Asks what the sockets of the receiver have registered.
     AskSnapshot,
-    /// A part of the answer.
+    /// A part of the answer to `AskSnapshot`.
     Part(Rc<SnapshotPart>),
     /// The sender shuts down.
     ShuttingDown,
@@ -115,19 +115,19 @@ pub(crate) enum PeerMessage {
     Request(Box<PeerRequest>),
     /// The socket's answer.
     Reply { request: u32, given: DaemonResult },
-    /// The socket is not there.
+    /// The socket of a request does not exist.
     Absent { request: u32 },
-    /// The socket will not answer.
+    /// The socket of a request will not answer it.
     Unanswered { request: u32 },
-    /// Which of these is not being served?
+    /// Asks which of these requests the receiver is not serving.
     Recall(Vec<u32>),
-    /// These are not.
+    /// These requests are not being served.
     Unserved(Vec<u32>),
     /// A daemon is back on another socket.
     Resumed(Rc<Resumed>),
-    /// The result of a call of the receiver.
+    /// A daemon hands in the result of a call of the receiver.
     HandIn { request: u32, user: usize, call: CallId, value: u64 },
-    /// What became of it.
+    /// The outcome of `HandIn`.
     HandedIn { request: u32, taken: bool },
 }
 
@@ -137,13 +137,13 @@ pub(crate) struct PeerRequest {
     pub(crate) request: u32,
     pub(crate) target: SocketId,
     pub(crate) token: CallToken,
-    /// For a daemon that may hand its result in.
+    /// The name of the call, if the daemon may hand in its result.
     pub(crate) call: Option<CallRef>,
-    /// How long its answer is waited for.
+    /// How long the sender waits for the answer.
     pub(crate) left: Duration,
 }
 
-/// A daemon is back on another socket, and has these requests.
+/// A daemon has reconnected on another socket and still has these requests.
 #[derive(Debug)]
 pub(crate) struct Resumed {
     pub(crate) user: usize,
@@ -152,12 +152,12 @@ pub(crate) struct Resumed {
     pub(crate) has: Vec<CallRef>,
 }
 
-/// What a client sends.
+/// A packet from a client.
 #[derive(Debug, Clone)]
 pub(crate) enum ClientPacket {
     /// It connects.
     Hello,
-    /// It is a daemon that is back on another socket.
+    /// A daemon has reconnected on another socket.
     Resumed(Rc<Resumed>),
     /// It registers a method.
     Register(Room),
@@ -165,43 +165,50 @@ pub(crate) enum ClientPacket {
     Unregister(Room),
     /// It calls a method.
     Call { token: CallToken, room: Room, timeout_ms: u64 },
-    /// It answers a request.
+    /// Answers a request.
     Ack { token: CallToken, given: DaemonResult },
-    /// It hands in the result of a call.
+    /// Hands in the result of a call.
     HandIn { call: CallRef, value: u64 },
     /// It closes the connection on purpose.
     Close,
 }
 
-/// What a client is sent.
+/// A packet to a client.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ServerPacket {
     /// A request to a daemon.
     Request { token: CallToken, call: Option<CallRef> },
     /// A call has ended, or was not taken on.
     Answer { token: CallToken },
-    /// What became of a result that was handed in.
+    /// The outcome of a result that was handed in.
     HandedIn { call: CallRef, outcome: HandInOutcome },
     /// The process closes the connection.
     Closed,
 }
 
-/// What became of a result that was handed in.
+/// The outcome of a result that was handed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HandInOutcome {
     Taken,
-    /// The call has ended, was never sent, or is another user's: final.
+    /// Final: the call has ended, was never sent, or is another user's.
     Unknown,
-    /// Try again later.
+    /// The daemon is to try again later.
     Unreachable,
 }
 
-/// A socket as the machines know it.
+/// Whether the machine took it.
+impl From<bool> for HandInOutcome {
+    fn from(taken: bool) -> HandInOutcome {
+        if taken { HandInOutcome::Taken } else { HandInOutcome::Unknown }
+    }
+}
+
+/// The machines' identifier of a connection's socket.
 pub(crate) fn socket(connection: Connection) -> SocketId {
     SocketId(connection as u128 + 1)
 }
 
-/// The connection that a machine's socket is.
+/// The connection of a machine's socket.
 pub(crate) fn connection(socket: SocketId) -> Connection {
     usize::try_from(socket.0).unwrap_or(usize::MAX).saturating_sub(1)
 }

@@ -1,5 +1,5 @@
-//! What a process knows of its link to Redis and of its peers, by the same signs as the adapter of the host (its
-//! `peers.rs`): the own heartbeat, the peers' heartbeats, and who is subscribed.
+//! Finds out whether the link of a process to Redis is up and which peers are alive. It uses the same signs as the
+//! adapter of the host: the own heartbeat, the heartbeats of peers, and their subscriptions.
 
 use std::time::Duration;
 
@@ -8,18 +8,18 @@ use pointwork_core::decisions::Departure;
 
 use crate::calls::events::Process;
 
-/// The own heartbeat is away for so long: the link is down.
+/// The link is down when the own heartbeat has not come back for so long.
 const LINK_LOST: Duration = Duration::from_millis(1_500);
-/// A peer is not heard from for so long: it is silent.
+/// A peer is silent when its heartbeat has not come for so long.
 const SILENT: Duration = Duration::from_secs(3);
-/// Between the look that finds a peer without a subscription and the one that confirms it.
+/// How long a peer must be without a subscription until it is lost.
 const CONFIRM: Duration = Duration::from_millis(100);
-/// A peer that never came back after the link was down is gone after so long.
+/// After so long a peer is lost that did not come back after the link was down.
 const GONE: Duration = Duration::from_secs(1);
-/// Open requests wait so long for an interrupted subscription.
+/// How long open requests wait for an interrupted subscription.
 const RECONNECT: Duration = Duration::from_millis(600);
 
-/// What became known.
+/// News of the link or of a peer.
 pub(crate) enum PeerNews {
     Link(bool),
     Heard { peer: Process, seq: u64 },
@@ -35,6 +35,7 @@ pub(crate) struct Liveness {
     pub(crate) news: Vec<PeerNews>,
 }
 
+#[derive(Default)]
 struct LivePeer {
     process: Process,
     heard: Time,
@@ -45,7 +46,7 @@ struct LivePeer {
 }
 
 impl Liveness {
-    /// The own heartbeat came back. Whether the link was down until now.
+    /// Takes the own heartbeat. Returns whether the link was down until now.
     pub(crate) fn echo(&mut self, now: Time) -> bool {
         (self.echoed, self.interrupted) = (now, None);
         if self.is_up {
@@ -59,19 +60,10 @@ impl Liveness {
         true
     }
 
-    /// A peer's heartbeat came. Whether it may have lost messages since the one before.
+    /// Takes a peer's heartbeat. Returns whether the peer may have lost messages since its last one.
     pub(crate) fn beat(&mut self, from: Process, seq: u64, interruptions: u64, hello: bool, now: Time) -> bool {
         let place = self.peers.iter().position(|peer| peer.process == from).unwrap_or_else(|| {
-            let absent = None;
-            let is_attached = false;
-            self.peers.push(LivePeer {
-                process: from,
-                heard: now,
-                is_silent: false,
-                is_attached,
-                absent,
-                interruptions,
-            });
+            self.peers.push(LivePeer { process: from, interruptions, ..LivePeer::default() });
             self.peers.len() - 1
         });
         let peer = &mut self.peers[place];
@@ -98,7 +90,7 @@ impl Liveness {
         self.go_down();
     }
 
-    /// A look at who is subscribed.
+    /// Checks which peers are subscribed.
     pub(crate) fn look(&mut self, is_subscribed: impl Fn(Process) -> bool, now: Time) {
         if !self.is_up {
             return;
@@ -121,7 +113,7 @@ impl Liveness {
         lost.into_iter().for_each(|peer| self.lose(peer, Departure::ReplicaLost));
     }
 
-    /// Does what is due.
+    /// Finds out whether the link is down and which peers are silent.
     pub(crate) fn timeout(&mut self, now: Time) {
         if self.is_up && now.saturating_since(self.echoed) >= LINK_LOST {
             self.go_down();
@@ -141,7 +133,7 @@ impl Liveness {
         self.is_up
     }
 
-    /// Whether the subscription is not back in the time that a reconnect takes.
+    /// Whether the subscription has been interrupted for longer than a reconnect takes.
     pub(crate) fn is_cut_off(&self, now: Time) -> bool {
         self.interrupted.is_some_and(|since| now.saturating_since(since) >= RECONNECT)
     }
@@ -150,12 +142,12 @@ impl Liveness {
         self.peers.iter().any(|peer| peer.process == process)
     }
 
-    /// The peers, silent ones too.
+    /// All peers, including silent ones.
     pub(crate) fn all(&self) -> impl Iterator<Item = Process> {
         self.peers.iter().map(|peer| peer.process)
     }
 
-    /// The peers that are heard from.
+    /// The peers that are not silent.
     pub(crate) fn present(&self) -> impl Iterator<Item = Process> {
         self.peers.iter().filter(|peer| !peer.is_silent).map(|peer| peer.process)
     }

@@ -1,4 +1,4 @@
-//! Outcomes of calls: how each ended, and how long it took.
+//! Defines the outcomes of calls: how each ended, and how long it took.
 
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ pub struct RpcOutcomes {
     pub calls: u64,
     /// Calls whose caller was told a result.
     pub answered: f64,
-    /// Calls that the policies gave up although, before the deadline, the daemon's result came in after all, or a daemon
-    /// had the method.
+    /// Calls that the policies gave up although, before the deadline, the daemon's result came in after all, or a
+    /// daemon had the method.
     pub aborted_wrongly: f64,
     /// How long a call waited for a daemon, from its arrival until it was sent or ended, in milliseconds; the mean.
     pub waited_ms: f64,
@@ -29,8 +29,8 @@ pub struct RpcOutcomes {
     pub latency_ms: Option<f64>,
     /// The latency that nine in ten of them do not exceed.
     pub latency_p90_ms: Option<f64>,
-    /// How calls ended without a result, by [`ERRORS`]. The last one means that the caller got no answer: it had left, or its
-    /// replica had.
+    /// How calls ended without a result, by [`ERRORS`]. The last one means that the caller got no answer: it had left,
+    /// or its replica had.
     pub errors: [f64; ERRORS.len()],
 }
 
@@ -38,18 +38,18 @@ pub struct RpcOutcomes {
 #[derive(Default)]
 pub(crate) struct MeasuredCall {
     pub(crate) caller: Connection,
-    /// Where it was taken on, and its number there.
+    /// The process that took it on, and its number there.
     pub(crate) taken_on: Option<(Process, CallId)>,
-    /// It is open, and not sent to a daemon that may not hand in.
+    /// It is open, and was not sent to a daemon that may not hand in results.
     pub(crate) may_be_handed_in: bool,
     pub(crate) room: Room,
     pub(crate) timeout: Duration,
     pub(crate) made: WorldTime,
     pub(crate) arrived: Option<WorldTime>,
     pub(crate) sent: Option<WorldTime>,
-    /// When it ended at its replica, and by which error if there was no result.
+    /// When it ended at its replica, and with which error if it has no result.
     pub(crate) ended: Option<(WorldTime, Option<&'static str>)>,
-    /// When its caller was told.
+    /// When its caller got the answer.
     pub(crate) answered: Option<WorldTime>,
     pub(crate) is_aborted_wrongly: bool,
 }
@@ -66,15 +66,7 @@ impl MeasuredCall {
         }
     }
 
-    pub(crate) fn arrives(&mut self, now: WorldTime) {
-        self.arrived = Some(now);
-    }
-
-    pub(crate) fn is_sent(&mut self, now: WorldTime) {
-        self.sent = Some(now);
-    }
-
-    /// Its timeout after its arrival and, once it is sent, its timeout after that.
+    /// The timeout begins with its arrival, and again when it is sent.
     pub(crate) fn deadline(&self) -> WorldTime {
         self.sent.or(self.arrived).unwrap_or(self.made) + self.timeout
     }

@@ -1,14 +1,18 @@
-//! One replica's process: the real machines, and what its host would keep beside them.
+//! Describes the process of one replica: the real machines, and what a host keeps beside them.
 
 use std::collections::VecDeque;
 
-use pointwork_core::{Announcer, CallId, PeerDirectory, PeerSettings, SocketId};
+use pointwork_core::{Announcer, CallId, CallSettings, PeerDirectory, PeerSettings, SocketId};
 
 use crate::calls::events::{CallEvent, CallRef, CallToken, Connection, PeerMessage, Process};
 use crate::calls::liveness::Liveness;
-use crate::calls::machine::{Flaw, FlawedSwitchboard};
-use crate::time::ReplicaClock;
-use crate::time::WorldTime;
+use crate::time::{ReplicaClock, WorldTime};
+
+/// The call machine of a process; tests break it on purpose.
+#[cfg(not(test))]
+pub(crate) type SimulatedMachine = pointwork_core::CallMachine<u64>;
+#[cfg(test)]
+pub(crate) type SimulatedMachine = crate::calls::tests::FlawedMachine;
 
 /// How many processes a schedule sees at most, one after the other.
 pub(crate) const PROCESSES_MAX: usize = 16;
@@ -16,18 +20,18 @@ pub(crate) const PROCESSES_MAX: usize = 16;
 pub(crate) struct CallReplica {
     pub(crate) state: ProcessState,
     pub(crate) clock: ReplicaClock,
-    pub(crate) machine: FlawedSwitchboard,
-    pub(crate) roster: Announcer,
-    pub(crate) book: PeerDirectory<Process>,
+    pub(crate) machine: SimulatedMachine,
+    pub(crate) announcer: Announcer,
+    pub(crate) directory: PeerDirectory<Process>,
     pub(crate) liveness: Liveness,
     /// The token of each call by its number, less one.
     pub(crate) calls: Vec<CallToken>,
-    /// Requests to others that are not answered yet.
+    /// Requests to peers that are not answered yet.
     pub(crate) requests: Vec<OpenRequest>,
-    /// Results that were handed in here for calls of others, and not answered yet.
+    /// Results that were handed in here for calls of peers and are not answered yet.
     pub(crate) hand_ins: Vec<OpenHandIn>,
     pub(crate) last_request: u32,
-    /// Acknowledgements that are awaited from sockets of this process.
+    /// Acknowledgements that sockets of this process owe.
     pub(crate) awaited: Vec<AwaitedAck>,
     pub(crate) link: RedisLink,
     /// How many of the next messages to it are lost because it takes them too slowly.
@@ -35,21 +39,21 @@ pub(crate) struct CallReplica {
     pub(crate) interruptions: u64,
     pub(crate) is_recall_due: bool,
     pub(crate) shutdown: Option<Shutdown>,
-    /// What happened to it while it was stopped.
+    /// Events that wait because it is stopped.
     pub(crate) backlog: VecDeque<CallEvent>,
-    /// When the earliest alarm for its machine goes off.
+    /// When the earliest timer of its machine fires.
     pub(crate) alarm: Option<WorldTime>,
     pub(crate) ticks: u32,
-    /// When its last message to each other process arrives: the next one does not overtake it.
+    /// When its last message to each process arrives. The next one does not overtake it.
     pub(crate) arrivals: [WorldTime; PROCESSES_MAX],
-    /// How many it has sent.
+    /// How many messages it has sent.
     pub(crate) messages: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProcessState {
     Running,
-    /// It hangs: nothing is done, and nothing lost.
+    /// It hangs. Its events wait, and none is lost.
     Stopped,
     Ended,
 }
@@ -57,19 +61,19 @@ pub(crate) enum ProcessState {
 /// Its connections to Redis.
 #[derive(Default)]
 pub(crate) struct RedisLink {
-    /// What is published to it arrives.
+    /// It receives messages.
     pub(crate) hears: bool,
-    /// What it publishes gets there.
+    /// Its messages reach Redis.
     pub(crate) speaks: bool,
     /// Redis counts it as subscribed.
     pub(crate) is_subscribed: bool,
-    /// Packets vanish, and neither side knows: what is sent waits for the network.
+    /// Packets vanish, and neither side knows. Messages wait for the network.
     pub(crate) is_stalled: bool,
-    /// How often it broke: what belongs to an older break is void.
+    /// How often it broke. Events of an older break are ignored.
     pub(crate) breaks: u32,
-    /// What waits to be sent: to whom, what, and the request that fails if it cannot be.
+    /// Messages that wait to be sent: the receiver, the message, and the request that fails with it.
     pub(crate) unsent: VecDeque<(Option<Process>, PeerMessage, Option<u32>)>,
-    /// What waits to be received.
+    /// Messages that wait to be received.
     pub(crate) unheard: VecDeque<(Process, PeerMessage)>,
 }
 
@@ -86,7 +90,6 @@ pub(crate) struct OpenHandIn {
     pub(crate) call: CallRef,
 }
 
-/// An acknowledgement that a socket owes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AwaitedAck {
     pub(crate) connection: Connection,
@@ -94,30 +97,30 @@ pub(crate) struct AwaitedAck {
     pub(crate) origin: Origin,
 }
 
-/// Whose request it is.
-#[derive(Debug, Clone, Copy)]
+/// The call or the peer's request that an acknowledgement is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     Here(CallId),
     Peer { process: Process, request: u32 },
 }
 
-/// An orderly shutdown under way.
+/// An orderly shutdown that is in progress.
 pub(crate) struct Shutdown {
-    /// When calls in flight are broken off.
+    /// When calls in flight end by force.
     pub(crate) until: WorldTime,
     /// The peers that know of it.
     pub(crate) noted: Vec<Process>,
 }
 
 impl CallReplica {
-    /// A process that has just started, and is not connected to Redis yet.
-    pub(crate) fn new(flaw: Option<Flaw>, now: WorldTime) -> CallReplica {
+    /// A process that has just started and is not connected to Redis yet.
+    pub(crate) fn new(now: WorldTime) -> CallReplica {
         CallReplica {
             state: ProcessState::Running,
             clock: ReplicaClock::new(now),
-            machine: FlawedSwitchboard::new(flaw),
-            roster: Announcer::new(),
-            book: PeerDirectory::new(PeerSettings::default()),
+            machine: SimulatedMachine::new(CallSettings::default()),
+            announcer: Announcer::new(),
+            directory: PeerDirectory::new(PeerSettings::default()),
             liveness: Liveness::default(),
             calls: Vec::new(),
             requests: Vec::new(),
@@ -141,7 +144,7 @@ impl CallReplica {
         self.state == ProcessState::Running
     }
 
-    /// Whether clients are let in.
+    /// Whether it accepts clients.
     pub(crate) fn is_open(&self) -> bool {
         self.is_running() && self.shutdown.is_none()
     }

@@ -1,16 +1,11 @@
-//! The users and their methods. There are so few that clients meet.
+//! Names the users and their methods. There are few, so that clients meet.
 
 use std::sync::Arc;
 
-/// How many users there are.
 pub(crate) const USERS: usize = 2;
-/// How many methods each has.
 pub(crate) const METHODS: usize = 4;
-/// What the users are called.
 pub(crate) const USER_NAMES: [&str; USERS] = ["ada", "ben"];
-/// What their methods are called.
 pub(crate) const METHOD_NAMES: [&str; METHODS] = ["bash", "edit", "list", "read"];
-/// How many rooms there are in all.
 pub(crate) const ROOMS: usize = USERS * METHODS;
 
 /// A method of a user.
@@ -36,7 +31,7 @@ impl Room {
     }
 }
 
-/// What users and methods are called.
+/// The names as the machines take them.
 pub(crate) struct RoomNames {
     pub(crate) users: [Arc<str>; USERS],
     pub(crate) methods: [Arc<str>; METHODS],
@@ -44,22 +39,16 @@ pub(crate) struct RoomNames {
 
 impl RoomNames {
     pub(crate) fn new() -> RoomNames {
-        RoomNames { users: ["ada", "ben"].map(Arc::from), methods: ["bash", "edit", "list", "read"].map(Arc::from) }
+        RoomNames { users: USER_NAMES.map(Arc::from), methods: METHOD_NAMES.map(Arc::from) }
     }
 
-    /// The user of that name.
-    pub(crate) fn user(&self, name: &str) -> usize {
-        self.users.iter().position(|user| **user == *name).unwrap_or_default()
-    }
-
-    /// What a room's user and method are called.
+    /// The names of a room's user and method.
     pub(crate) fn of(&self, room: Room) -> (Arc<str>, Arc<str>) {
         (self.users[room.user()].clone(), self.methods[room.method()].clone())
     }
 
-    /// The room of a user and a method of those names.
     pub(crate) fn room(&self, user: &str, method: &str) -> Room {
-        let method = self.methods.iter().position(|known| **known == *method).unwrap_or_default();
-        Room::new(self.user(user), method)
+        let index = |names: &[Arc<str>], name: &str| names.iter().position(|known| **known == *name).unwrap_or(0);
+        Room::new(index(&self.users, user), index(&self.methods, method))
     }
 }

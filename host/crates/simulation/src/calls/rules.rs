@@ -1,4 +1,5 @@
-//! The three rules that a call machine asks. The policies' engine can take the place of the native ones.
+//! Defines the three rules that answer the questions of a call machine. Policies can take the place of the native
+//! rules.
 
 use pointwork_core::decisions::rules;
 use pointwork_core::decisions::{Absence, Call, Candidate, Choice, Doubt, Verdict};
@@ -12,10 +13,11 @@ pub struct RuleMoment {
     pub seed: u64,
 }
 
-/// Who answers the machines' questions.
+/// Answers the machines' questions.
 ///
-/// The reference model takes it that `judge` gives no call up for the mere silence of a replica, unless
-/// [`Rules::trusts_silence`], and leaves a daemon that may hand in its result the time of [`Rules::resume_ms`].
+/// The auditor demands that `judge` gives no call up for the mere silence of a replica, unless
+/// [`Rules::trusts_silence`]. It also demands that a daemon that may hand in its result has the time of
+/// [`Rules::resume_ms`].
 pub trait Rules: Sync {
     /// Which candidate gets the call.
     fn choose(&self, at: RuleMoment, user: &str, call: &Call, candidates: &[Candidate]) -> Choice;
@@ -26,8 +28,8 @@ pub trait Rules: Sync {
     /// Whether a call whose target is in doubt goes on waiting.
     fn judge(&self, at: RuleMoment, user: &str, call: &Call, doubt: &Doubt) -> Verdict;
 
-    /// How long a daemon that may hand in its result is given to come back, in milliseconds, and as long as it likes once
-    /// it is; `None` if nothing of that kind is promised.
+    /// How long a daemon that may hand in its result has to come back, in milliseconds. Once it is back it has no
+    /// limit. `None` if the rules promise nothing of that kind.
     fn resume_ms(&self) -> Option<u32>;
 
     /// Whether it may give a call up because the replica of its target is silent.
@@ -52,7 +54,7 @@ impl Default for Native {
 }
 
 impl Native {
-    /// Mostly as they are by default; one schedule in four has an operator who set them otherwise.
+    /// The default constants, or other ones in one schedule of four.
     pub fn of_seed(seed: u64) -> Native {
         match seed % 16 {
             0 => Native { grace_ms: 0, ..Native::default() },

@@ -1,13 +1,14 @@
-//! Runs a schedule: a world of calls from a seed, to its end. Or the schedules of many seeds, on all cores.
+//! Runs the schedule of a seed in a world of calls, or the schedules of many seeds on all cores.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use crate::calls::machine::Flaw;
 use crate::calls::outcomes::RpcOutcomes;
 use crate::calls::rules::{Native, Rules};
+#[cfg(test)]
+use crate::calls::tests::Flaw;
 use crate::calls::world::CallWorld;
 use crate::counts::Counts;
 use crate::scenario::RpcScenario;
@@ -16,25 +17,24 @@ use crate::violation::Violation;
 
 /// How many steps a schedule has unless said otherwise.
 pub const STEPS: u32 = 300;
-/// Seeds that one thread takes at once.
-const CHUNK: u64 = 16;
 
-/// One run, told completely by its fields.
+/// One run. Everything in it follows from these fields.
 #[derive(Clone, Copy)]
 pub struct Schedule<'a> {
     /// Everything that happens follows from it.
     pub seed: u64,
     /// How many steps until everything heals.
     pub steps: u32,
-    /// Who answers the machines' questions; by default the native rules, with constants of the seed's choice.
+    /// The rules; by default the native ones, with constants that follow from the seed.
     pub rules: Option<&'a dyn Rules>,
     /// A mistake that the machines are made to make.
-    pub flaw: Option<Flaw>,
-    /// What the world is like; without one everything there is goes wrong in it.
+    #[cfg(test)]
+    pub(super) flaw: Option<Flaw>,
+    /// The scenario of the world. Without one, every kind of fault happens.
     pub scenario: Option<&'a RpcScenario>,
 }
 
-/// What came of a schedule.
+/// The result of a schedule.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     /// How many steps were taken.
@@ -45,21 +45,28 @@ pub struct Report {
     pub faults: Counts,
     /// The first invariant that did not hold.
     pub broken: Option<Violation>,
-    /// What it was like for callers.
+    /// The outcomes for callers.
     pub outcomes: RpcOutcomes,
 }
 
 impl<'a> Schedule<'a> {
     /// A schedule of the real machines with the native rules.
     pub fn new(seed: u64, steps: u32) -> Schedule<'a> {
-        Schedule { seed, steps, rules: None, flaw: None, scenario: None }
+        Schedule {
+            seed,
+            steps,
+            rules: None,
+            #[cfg(test)]
+            flaw: None,
+            scenario: None,
+        }
     }
 
-    /// The world of a seed in a scenario, with the rules that are tried.
+    /// A schedule in the world of a scenario, with the rules to try.
     pub fn of_scenario(scenario: &'a RpcScenario, seed: u64, rules: &'a dyn Rules) -> Schedule<'a> {
         // The scenario has bounded its steps.
         let steps = u32::try_from(scenario.steps).unwrap_or(STEPS);
-        Schedule { seed, steps, rules: Some(rules), flaw: None, scenario: Some(scenario) }
+        Schedule { rules: Some(rules), scenario: Some(scenario), ..Schedule::new(seed, steps) }
     }
 
     /// Runs it.
@@ -76,7 +83,9 @@ impl<'a> Schedule<'a> {
         let native = Native::of_seed(self.seed);
         let rules = self.rules.unwrap_or(&native);
         let trace = Trace::new(listener.map(|listener| -> &mut dyn FnMut(&str) { listener }));
-        let mut world = CallWorld::new((self.seed, self.steps), self.flaw, self.scenario, rules, trace);
+        let mut world = CallWorld::new((self.seed, self.steps), self.scenario, rules, trace);
+        #[cfg(test)]
+        world.set_flaw(self.flaw);
         world.run();
         let outcomes = world.outcomes();
         Report {
@@ -96,8 +105,6 @@ pub struct Sweep {
     pub seeds: Range<u64>,
     /// Steps of each.
     pub steps: u32,
-    /// A mistake that the machines are made to make.
-    pub flaw: Option<Flaw>,
     /// How many threads; at least one.
     pub threads: usize,
 }
@@ -111,7 +118,7 @@ pub struct Failure {
     pub violation: Violation,
 }
 
-/// What came of a sweep.
+/// The result of a sweep.
 #[derive(Debug, Clone, Default)]
 pub struct Swept {
     /// How many schedules were run.
@@ -125,21 +132,21 @@ pub struct Swept {
 }
 
 impl Sweep {
-    /// Runs the schedules. `progress` hears now and then how many are done.
+    /// Runs the schedules. `progress` is given the number of those that are done after each one.
     pub fn run(&self, progress: impl Fn(u64) + Sync) -> Swept {
         let next = AtomicU64::new(self.seeds.start);
         let has_failed = AtomicBool::new(false);
         let swept = Mutex::new(Swept::default());
         let work = || {
             while !has_failed.load(Ordering::Relaxed) {
-                let from = next.fetch_add(CHUNK, Ordering::Relaxed);
-                if from >= self.seeds.end {
+                let seed = next.fetch_add(1, Ordering::Relaxed);
+                if seed >= self.seeds.end {
                     return;
                 }
-                let part = self.run_some(from..self.seeds.end.min(from + CHUNK));
-                has_failed.fetch_or(part.failure.is_some(), Ordering::Relaxed);
-                let mut swept = swept.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                swept.add(part);
+                let report = run(&Schedule::new(seed, self.steps));
+                has_failed.fetch_or(report.broken.is_some(), Ordering::Relaxed);
+                let mut swept = swept.lock().unwrap_or_else(PoisonError::into_inner);
+                swept.add(seed, report);
                 progress(swept.schedules);
             }
         };
@@ -148,37 +155,21 @@ impl Sweep {
                 scope.spawn(work);
             }
         });
-        swept.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    fn run_some(&self, seeds: Range<u64>) -> Swept {
-        let mut swept = Swept::default();
-        for seed in seeds {
-            let schedule = Schedule { flaw: self.flaw, ..Schedule::new(seed, self.steps) };
-            let report = run(&schedule);
-            swept.schedules += 1;
-            swept.ends.add(&report.ends);
-            swept.faults.add(&report.faults);
-            if let Some(violation) = report.broken {
-                swept.failure = Some(Failure { seed, violation });
-                return swept;
-            }
-        }
-        swept
+        swept.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Swept {
-    fn add(&mut self, part: Swept) {
-        self.schedules += part.schedules;
-        self.ends.add(&part.ends);
-        self.faults.add(&part.faults);
-        let failures = [self.failure.take(), part.failure];
-        self.failure = failures.into_iter().flatten().min_by_key(|failure| failure.seed);
+    fn add(&mut self, seed: u64, report: Report) {
+        self.schedules += 1;
+        self.ends.add(&report.ends);
+        self.faults.add(&report.faults);
+        let failure = report.broken.map(|violation| Failure { seed, violation });
+        self.failure = self.failure.take().into_iter().chain(failure).min_by_key(|failure| failure.seed);
     }
 }
 
-/// A machine that panics breaks an invariant, too.
+/// Runs a schedule. A panic breaks the invariant `no-panic`.
 fn run(schedule: &Schedule<'_>) -> Report {
     catch_unwind(AssertUnwindSafe(|| schedule.run())).unwrap_or_else(|cause| {
         let text = cause.downcast_ref::<String>().cloned();

@@ -1,4 +1,4 @@
-//! The world of one schedule: processes, their clients, the network between them, and a clock that jumps.
+//! Simulates processes, their clients, the network between them, and a clock that jumps.
 
 mod clients;
 mod commands;

@@ -4,10 +4,10 @@
 //! # Invariants
 //!
 //! After every event:
-//! - **one-holder**: whom a replica surely takes for the holder is named by the record, or was superseded; no two have one
-//!   epoch. No socket is evicted while the record names it.
-//! - **not-stranded**: no socket is refused in favour of one that was not in place since it registered; the rule is not asked
-//!   about a holder that is gone.
+//! - **one-holder**: whom a replica surely takes for the holder is named by the record, or was superseded; no two have
+//!   one epoch. No socket is evicted while the record names it.
+//! - **not-stranded**: no socket is refused in favour of one that was not in place since it registered; the rule is not
+//!   asked about a holder that is gone.
 //! - **refusal-is-harmless**: a refusal changes nothing of the holder.
 //! - **no-false-offline**: a device becomes offline only while nobody holds it, or its holder gives no heartbeat.
 //! - **debounced**: and no sooner than the debounce after the last holder went.
@@ -20,8 +20,8 @@
 //! - **trial-counts**: the trial of an exposed device counts what is true, and does not change after its horizon.
 //!
 //! When all has been quiet for long:
-//! - **one-holder**, **not-stranded**: a device has one registered socket at most, and no socket that wants the session while
-//!   nobody has it.
+//! - **one-holder**, **not-stranded**: a device has one registered socket at most, and no socket that wants the session
+//!   while nobody has it.
 //! - **status-is-true**: record and dashboards show whether a device is there.
 //! - **nothing-left**: when all sockets are gone, only entries of the limiters remain, and then nothing.
 //!
@@ -31,6 +31,7 @@
 mod auditor;
 mod records;
 mod sockets;
-mod trials;
 
+#[cfg(test)]
+pub(super) use auditor::SocketRecord;
 pub(super) use auditor::{Believed, DeviceAuditor};

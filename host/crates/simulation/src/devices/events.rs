@@ -1,4 +1,4 @@
-//! What can happen in a world of devices. Replicas, devices and sockets are named by their indices.
+//! Lists the events of a world of devices. Replicas, devices and sockets are named by their indices.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ pub(super) enum DeviceEvent {
     Kill { nth: u64 },
     /// All others know that a replica is dead, and look for records that name it; again a few times.
     DeathNoticed { replica: usize, scans_left: u32 },
-    /// A new replica is there.
+    /// A replica starts in the place of a killed one.
     Start,
     /// The store cannot be reached.
     StoreAway,
@@ -66,8 +66,10 @@ pub(super) enum DeviceEvent {
     /// A replica's connection to the store is there again.
     StoreReconnected { replica: usize },
     /// An operator changes a device's record.
+    #[cfg(test)]
     Operate { device: usize, change: OperatorChange },
     /// A flaw: a device is said to be offline.
+    #[cfg(test)]
     FalseOffline { device: usize },
 }
 
@@ -91,6 +93,7 @@ pub(super) enum SocketEnd {
 }
 
 /// What an operator does to a device.
+#[cfg(test)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OperatorChange {
     Disconnect,

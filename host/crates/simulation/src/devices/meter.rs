@@ -27,7 +27,7 @@ pub(super) struct DeviceMeter {
     shown: Option<(u64, DeviceStatus)>,
 }
 
-/// How it is for a device.
+/// The situation of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct DeviceSituation {
     /// A socket is open that wants the session.
@@ -55,7 +55,6 @@ impl DeviceMeter {
         DeviceMeter { end_us, window_us, ..DeviceMeter::default() }
     }
 
-    /// The device opens a socket.
     pub(super) fn opens(&mut self, now_us: u64) {
         if now_us >= self.end_us {
             return;
@@ -100,7 +99,7 @@ impl DeviceMeter {
         self.stranded_since_us.map_or(0, |since| now_us - since)
     }
 
-    /// The end of what is measured.
+    /// Ends the measurement.
     pub(super) fn end(&mut self) -> Measured {
         self.add_up(self.end_us);
         // Whoever has the session then is taken to keep it.
@@ -125,7 +124,8 @@ impl DeviceMeter {
         self.now.is_wanted && self.now.served.is_none()
     }
 
-    /// The one that has the session loses it: the bursts that it has settled are those for which it was kept a whole window.
+    /// The one that has the session loses it: the bursts that it has settled are those for which it was kept a whole
+    /// window.
     fn settle(&mut self, now_us: u64) {
         let (Some((_, since_us)), until_us) = (self.now.served, now_us.min(self.end_us)) else { return };
         let window_us = self.window_us;

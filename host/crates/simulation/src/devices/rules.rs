@@ -1,4 +1,5 @@
-//! The rule that a machine of device sessions asks. The policies' engine can take the place of the native one.
+//! Defines the rule that answers the questions of a machine of device sessions. A policy can take the place of the
+//! native rule.
 
 use pointwork_core::decisions::rules;
 use pointwork_core::decisions::{Event, Incumbent, Newcomer, SettleVerdict};

@@ -2,7 +2,9 @@
 
 use pointwork_core::devices::DeviceSettings;
 
+use super::conditions::ScenarioConditions;
 use super::events::DeviceEvent;
+use super::meter::Measured;
 use super::report::{SettleOutcomes, SettleReport};
 use super::rules::SettleRules;
 use super::world::DeviceWorld;
@@ -18,8 +20,9 @@ const STRANDED_US: u64 = 20 * SECOND;
 /// Plays the world of a seed with a rule. The same arguments give the same report.
 pub fn settle(scenario: &SettleScenario, seed: u64, rules: &dyn SettleRules) -> SettleReport {
     let end_us = scenario.duration_s * SECOND;
-    let settings = settings(scenario);
-    let mut world = DeviceWorld::new(seed, Some(scenario), settings, scenario.replicas.count, end_us, rules);
+    let conditions = Box::new(ScenarioConditions::new(seed, scenario));
+    let (settings, replicas) = (settings(scenario), scenario.replicas.count);
+    let mut world = DeviceWorld::new(seed, conditions, Some(scenario), settings, replicas, end_us, rules);
     for device in 0..scenario.devices {
         plan_device(&mut world, scenario, device);
     }
@@ -35,12 +38,7 @@ pub fn settle(scenario: &SettleScenario, seed: u64, rules: &dyn SettleRules) -> 
         let id = stranded.map(|device| &device.id);
         format!("{id:?} has a socket that wants the session, and no living one has it")
     });
-    SettleReport {
-        outcomes: outcomes(&mut world),
-        questions: world.questions,
-        opens: world.sockets.len() as u64,
-        broken: world.auditor.broken,
-    }
+    SettleReport { outcomes: outcomes(&mut world), questions: world.questions, broken: world.auditor.broken }
 }
 
 fn settings(scenario: &SettleScenario) -> DeviceSettings {
@@ -55,8 +53,7 @@ fn settings(scenario: &SettleScenario) -> DeviceSettings {
 
 /// Everything that a device does of its own accord.
 fn plan_device(world: &mut DeviceWorld<'_>, scenario: &SettleScenario, whom: u64) {
-    let (clients, network, draws, end_us) =
-        (&scenario.clients, &scenario.network, world.conditions.draws, world.end_us);
+    let (clients, network, draws, end_us) = (&scenario.clients, &scenario.network, world.draws, world.end_us);
     let heartbeat_us = draws.micros(clients.heartbeat_ms, Drawn::Heartbeat, whom, 0);
     let address = draws.bits(Drawn::Move, whom, u64::MAX);
     let device = world.add_device(format!("device-{whom}").into(), address, heartbeat_us);
@@ -83,7 +80,7 @@ fn plan_device(world: &mut DeviceWorld<'_>, scenario: &SettleScenario, whom: u64
 
 /// Everything that goes wrong with the replicas and the store.
 fn plan_faults(world: &mut DeviceWorld<'_>, scenario: &SettleScenario) {
-    let (replicas, store, draws, end_us) = (&scenario.replicas, &scenario.store, world.conditions.draws, world.end_us);
+    let (replicas, store, draws, end_us) = (&scenario.replicas, &scenario.store, world.draws, world.end_us);
     for nth in 0..draws.span(replicas.kills, Drawn::Kill, 0, 0) {
         world.at(draws.below(end_us, Drawn::Kill, 1, nth), DeviceEvent::Kill { nth });
     }
@@ -97,24 +94,14 @@ fn plan_faults(world: &mut DeviceWorld<'_>, scenario: &SettleScenario) {
 }
 
 fn outcomes(world: &mut DeviceWorld<'_>) -> SettleOutcomes {
-    let mut sum = SettleOutcomes::default();
-    let seconds = |us: u64| us as f64 / SECOND as f64;
-    let count = world.devices.len().max(1) as f64;
-    for device in &mut world.devices {
-        let measured = device.meter.end();
-        sum.flips += measured.flips as f64;
-        sum.refused += measured.refused as f64;
-        sum.stranded_s += seconds(measured.stranded_us);
-        sum.unserved_s += seconds(measured.unserved_us);
-        sum.offline_s += seconds(measured.offline_us);
-        sum.stable_ms += measured.settled_us as f64 / MS as f64 / measured.bursts.max(1) as f64;
-    }
+    let measured: Vec<Measured> = world.devices.iter_mut().map(|device| device.meter.end()).collect();
+    let mean = |outcome: fn(&Measured) -> f64| measured.iter().map(outcome).sum::<f64>() / measured.len().max(1) as f64;
     SettleOutcomes {
-        flips: sum.flips / count,
-        stable_ms: sum.stable_ms / count,
-        refused: sum.refused / count,
-        stranded_s: sum.stranded_s / count,
-        unserved_s: sum.unserved_s / count,
-        offline_s: sum.offline_s / count,
+        flips: mean(|one| one.flips as f64),
+        stable_ms: mean(|one| one.settled_us as f64 / MS as f64 / one.bursts.max(1) as f64),
+        refused: mean(|one| one.refused as f64),
+        stranded_s: mean(|one| one.stranded_us as f64 / SECOND as f64),
+        unserved_s: mean(|one| one.unserved_us as f64 / SECOND as f64),
+        offline_s: mean(|one| one.offline_us as f64 / SECOND as f64),
     }
 }

@@ -1,4 +1,4 @@
-//! Devices, their connections and their sockets, as they truly are.
+//! Describes devices, their connections and their sockets as they truly are.
 
 use std::sync::Arc;
 
@@ -23,13 +23,13 @@ pub(super) struct SimulatedDevice {
 #[derive(Default)]
 pub(super) struct DeviceConnector {
     pub(super) socket: Option<usize>,
-    /// How often it has opened one.
+    /// How many sockets it has opened.
     pub(super) attempts: u64,
-    /// It opens no more.
     pub(super) is_over: bool,
 }
 
 /// What a socket registers with.
+#[cfg_attr(not(test), allow(dead_code, reason = "the devices of a scenario have good tokens"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Credential {
     #[default]
@@ -49,7 +49,6 @@ pub(super) struct SimulatedSocket {
     pub(super) credential: Credential,
     /// Its latencies are drawn by this name.
     pub(super) name: u64,
-    /// How many packets it has seen.
     pub(super) packets: u64,
     /// Hash of its network address, if it is not the device's.
     pub(super) address: Option<u64>,
@@ -60,7 +59,6 @@ pub(super) struct SimulatedSocket {
     /// It wants the session, and was not told that it does not get it.
     pub(super) wants: bool,
     pub(super) is_registered: bool,
-    /// It never gives a heartbeat.
     pub(super) is_silent: bool,
     /// When it may come back after it was refused.
     pub(super) retry_after_ms: Option<u32>,
@@ -74,7 +72,6 @@ impl SimulatedSocket {
         SimulatedSocket { device, connector, replica, name, is_live: true, ..SimulatedSocket::default() }
     }
 
-    /// Whether it is open on both sides.
     pub(super) fn is_open(&self) -> bool {
         self.is_live && self.is_known
     }

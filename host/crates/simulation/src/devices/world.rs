@@ -1,4 +1,4 @@
-//! A world of devices: replicas with the real machines, one store, the network between them, and devices with their sockets.
+//! Simulates replicas with the real machines, one store, the network between them, and devices with their sockets.
 
 mod clients;
 mod commands;

@@ -5,13 +5,13 @@ use serde::Deserialize;
 use super::bounds::{ScenarioError, bounded};
 use super::span::{Span, number, span};
 
-/// Worlds of callers and daemons and of the replicas that they connect to. There are two users with four methods each; one in
-/// four clients is the second one's, and each daemon has some of its user's methods.
+/// Worlds of callers and daemons and of the replicas that they connect to. There are two users with four methods each;
+/// one in four clients is the second one's, and each daemon has some of its user's methods.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RpcScenario {
-    /// How many steps there are until everything heals and comes to its end, 1 to 10,000. A step is something that a client does, or
-    /// that goes wrong.
+    /// How many steps there are until everything heals and comes to its end, 1 to 10,000. A step is something that a
+    /// client does, or that goes wrong.
     pub steps: u64,
     /// From one step to the next, in milliseconds, 0 to 60,000. Default 0 to 400.
     #[serde(default = "span::<0, 400>")]

@@ -11,8 +11,8 @@ use super::span::{Span, number, span};
 pub struct SettleScenario {
     /// Devices in each world, 1 to 100.
     pub devices: u64,
-    /// How long a world lasts, in seconds, 1 to 3,600. Afterwards nothing goes wrong any more and nobody begins anything; what
-    /// holds then is checked, and not measured.
+    /// How long a world lasts, in seconds, 1 to 3,600. Afterwards nothing goes wrong any more and nobody begins
+    /// anything; what holds then is checked, and not measured.
     pub duration_s: u64,
     /// The operator's settle window, in milliseconds, 0 to 60,000. Default 2,500.
     #[serde(default = "number::<2_500>")]
@@ -37,7 +37,8 @@ pub struct SettleScenario {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clients {
-    /// When it opens its first socket, in milliseconds since the replicas began, within `duration_s`. Their warm-up lasts 30,000.
+    /// When it opens its first socket, in milliseconds since the replicas began, within `duration_s`. Their warm-up
+    /// lasts 30,000.
     pub first_open_ms: Span,
     /// How many bursts it makes, 1 to 100. Default 1.
     #[serde(default = "span::<1, 1>")]
@@ -52,20 +53,21 @@ pub struct Clients {
     #[serde(default = "span::<1_000, 1_000>")]
     pub spacing_ms: Span,
     /// A client that opens a socket leaves its earlier ones open, and each goes on by itself: the bug that makes
-    /// storms. Otherwise it closes
-    /// them as it opens the next. Default false.
+    /// storms. Otherwise it closes them as it opens the next. Default false.
     #[serde(default)]
     pub duplicates_stay: bool,
     /// What a connection does that was refused. Default obeys.
     #[serde(default = "obeys")]
     pub when_refused: When,
-    /// What a connection does that was evicted. Default gives-up, as Socket.IO's clients do; `obeys` is as `insists` here.
+    /// What a connection does that was evicted. Default gives-up, as Socket.IO's clients do; `obeys` is as `insists`
+    /// here.
     #[serde(default = "gives_up")]
     pub when_evicted: When,
     /// After how long it opens again by itself, in milliseconds, 1 to 600,000. Default 500 to 1,500.
     #[serde(default = "span::<500, 1_500>")]
     pub reopen_ms: Span,
-    /// How often each socket that has the session gives a heartbeat, in milliseconds, 1,000 to 600,000, or 0: never. Default 15,000.
+    /// How often each socket that has the session gives a heartbeat, in milliseconds, 1,000 to 600,000, or 0: never.
+    /// Default 15,000.
     #[serde(default = "span::<15_000, 15_000>")]
     pub heartbeat_ms: Span,
 }
@@ -98,7 +100,8 @@ pub struct Network {
     pub half_open_percent: u64,
     /// After how long it does, in milliseconds, 0 to 120,000. Default 45,000 to 60,000: the ping timeout.
     pub unnoticed_ms: Span,
-    /// After how long the device opens a socket by its new network, in milliseconds, 0 to 600,000. Default 200 to 3,000.
+    /// After how long the device opens a socket by its new network, in milliseconds, 0 to 600,000. Default 200 to
+    /// 3,000.
     pub away_ms: Span,
     /// How often a device moves to another network address with its connections whole, an hour, 0 to 3,600. Default 0.
     pub moves_per_hour: u64,

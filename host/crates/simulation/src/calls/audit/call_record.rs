@@ -1,4 +1,4 @@
-//! What the auditor knows of one call.
+//! Records what the auditor knows of one call.
 
 use std::time::Duration;
 
@@ -24,11 +24,11 @@ pub(crate) struct CallRecord {
     /// The last question about it.
     pub(super) ask: AskId,
     pub(super) wait: GraceState,
-    /// The last question about its target-to-be was answered.
+    /// The last question to `target` was answered.
     pub(super) is_chosen: bool,
-    /// By that nobody is good enough.
+    /// `target` rejected all candidates.
     pub(super) is_rejected: bool,
-    /// How often `target` was asked since candidates were found.
+    /// How often `target` was asked in a row.
     pub(super) asked_in_a_row: u32,
     /// Nobody was known to have the method at some moment since it arrived.
     pub(super) was_unserved: bool,
@@ -44,16 +44,16 @@ pub(crate) struct CallRecord {
     pub(super) is_held: bool,
 }
 
-/// How `grace` stands.
+/// The state of the question to `grace`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GraceState {
     /// Not asked, or `target` was since.
     None,
-    MeasuredCall,
+    Asked,
     Until(Time),
 }
 
-/// A request.
+/// The request of a call that was sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SentRequest {
     pub(super) target: SocketId,
@@ -62,15 +62,15 @@ pub(super) struct SentRequest {
     pub(super) is_resumable: bool,
     /// Its daemon is on another socket now, and has the request.
     pub(super) is_resumed: bool,
-    /// How many registrations the process knew of then: any later one is a return.
+    /// How many registrations the process knew then. A later registration is a return.
     pub(super) registrations: u64,
 }
 
-/// What the process was told of the target since the request was sent.
+/// The loss of the target that the process was told of.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TargetLoss {
     pub(super) cause: Departure,
-    /// What it was told before in the same step, and may have asked about.
+    /// The cause that it was told before in the same step, and may have asked about.
     pub(super) before: Option<Departure>,
     pub(super) since: Time,
     /// Whether a daemon was back when `presence` was asked last.
@@ -80,14 +80,15 @@ pub(super) struct TargetLoss {
 }
 
 impl CallRecord {
-    pub(super) fn new(token: CallToken, caller: SocketId, room: Room, timeout: Duration) -> CallRecord {
+    /// A call that was just taken on.
+    pub(crate) fn new(token: CallToken, caller: SocketId, room: Room, timeout: Duration, now: Time) -> CallRecord {
         CallRecord {
             token,
             caller,
             room,
             timeout,
-            arrived: Time::ZERO,
-            deadline: Time::ZERO,
+            arrived: now,
+            deadline: now + timeout,
             is_open: true,
             has_caller_left: false,
             ask: AskId(0),
@@ -106,7 +107,7 @@ impl CallRecord {
         }
     }
 
-    /// The process is told that the target left, or is not heard from.
+    /// The process is told that the target left or is silent.
     pub(super) fn lose_target(&mut self, cause: Departure, now: Time) {
         self.unanswerable = None;
         match &mut self.doubt {
@@ -116,7 +117,7 @@ impl CallRecord {
         }
     }
 
-    /// The process is told that the target has the method: what was not proven did not happen.
+    /// The process is told that the target has the method. A loss without proof is void.
     pub(super) fn regain_target(&mut self) {
         if self.doubt.is_some_and(|doubt| !doubt.cause.is_proof()) {
             (self.doubt, self.is_given_up, self.is_to_be_held) = (None, false, false);
@@ -134,28 +135,28 @@ impl CallRecord {
             return;
         }
         sent.is_resumable = false;
-        let before = self.doubt.map(|told| told.cause);
+        let before = self.doubt.map(|loss| loss.cause);
         self.lose_target(Departure::TransportLost, now);
-        if let Some(told) = &mut self.doubt {
-            (told.before, told.asked) = (before, None);
+        if let Some(loss) = &mut self.doubt {
+            (loss.before, loss.asked) = (before, None);
         }
     }
 
-    /// Whether somebody was chosen, by the policy or after so many of its picks that had left.
+    /// Whether a target was chosen: by the policy, or because its picks had left too often.
     pub(super) fn is_decided(&self) -> bool {
         self.is_chosen || self.asked_in_a_row >= TARGET_ASKS_MAX
     }
 
-    /// Whether its caller believes that it is held and it is not, or the other way round.
+    /// Whether its caller is wrong about whether the call is held.
     pub(super) fn is_caller_misinformed(&self) -> bool {
         let is_waiting = matches!(self.wait, GraceState::Until(_)) || self.is_to_be_held;
         let is_on_its_way = self.sent.is_some() && self.doubt.is_none();
         is_waiting && !self.is_held || is_on_its_way && self.is_held
     }
 
-    /// Whether its machine, which has nothing to say, has not done what it was to do.
+    /// Whether its machine has no command left although it has something to do.
     pub(super) fn is_disobeyed(&self, now: Time) -> bool {
-        let is_unasked = self.doubt.is_some_and(|told| told.asked.is_none());
+        let is_unasked = self.doubt.is_some_and(|loss| loss.asked.is_none());
         is_unasked
             || self.is_said_lost
             || self.is_given_up

@@ -12,7 +12,6 @@ use super::call_record::{GraceState, SentRequest};
 use crate::calls::events::{DaemonResult, Process, connection};
 
 impl CallAuditor {
-    /// A machine has a command.
     pub(crate) fn check_command(&mut self, process: Process, command: &CallCommand<u64>, now: Time) {
         match command {
             CallCommand::AskTarget { call, ask, .. } => {
@@ -23,7 +22,7 @@ impl CallAuditor {
                 self.demand(!is_sent, "sent-once", || format!("{call:?} is sent and asked about as if it were not"));
             }
             CallCommand::AskGrace { call, ask, .. } => {
-                self.asked_about(process, *call, *ask, GraceState::MeasuredCall);
+                self.asked_about(process, *call, *ask, GraceState::Asked);
                 let view = &mut self.views[process];
                 view.record(*call).asked_in_a_row = 0;
                 let room = view.record(*call).room;
@@ -65,11 +64,11 @@ impl CallAuditor {
         let since = view.record(call).sent.map(|sent| sent.registrations);
         let is_back = since.is_some_and(|registrations| view.is_back(room, registrations));
         let record = view.record(call);
-        let expected = record.doubt.as_mut().zip(record.sent).map(|(told, sent)| {
-            (told.is_back, told.asked) = (is_back, Some(now));
-            let before = told.before.take().filter(|before| *before == doubt.cause);
-            let spans = (span_ms(now.saturating_since(told.since)), span_ms(now.saturating_since(sent.at)));
-            (before.unwrap_or(told.cause), spans, sent.is_resumable, is_back)
+        let expected = record.doubt.as_mut().zip(record.sent).map(|(loss, sent)| {
+            (loss.is_back, loss.asked) = (is_back, Some(now));
+            let before = loss.before.take().filter(|before| *before == doubt.cause);
+            let spans = (span_ms(now.saturating_since(loss.since)), span_ms(now.saturating_since(sent.at)));
+            (before.unwrap_or(loss.cause), spans, sent.is_resumable, is_back)
         });
         let said = (doubt.cause, (doubt.since_ms, doubt.sent_ms), doubt.resumable, doubt.returned);
         self.demand(expected == Some(said), "positive-evidence", || {
@@ -111,7 +110,7 @@ impl CallAuditor {
     fn check_held(&mut self, process: Process, call: CallId, since: Duration, left: Duration, now: Time) {
         let record = self.views[process].record(call);
         let (begun, until) = match (&record.doubt, record.sent, record.wait) {
-            (Some(told), Some(_), _) => (Some(told.since), Some(record.deadline)),
+            (Some(loss), Some(_), _) => (Some(loss.since), Some(record.deadline)),
             (None, None, GraceState::Until(until)) => (Some(record.arrived), Some(until)),
             _ => (None, None),
         };
@@ -175,19 +174,19 @@ impl CallAuditor {
 
     fn judge_disconnected(&mut self, process: Process, call: CallId, now: Time) {
         let record = self.views[process].record(call).clone();
-        let Some((sent, told)) = record.sent.zip(record.doubt) else {
+        let Some((sent, loss)) = record.sent.zip(record.doubt) else {
             return self.demand(false, "positive-evidence", || format!("nobody has doubted the target of {call:?}"));
         };
-        let is_silence = told.cause == Departure::ReplicaSilent;
+        let is_silence = loss.cause == Departure::ReplicaSilent;
         let is_told = record.is_given_up && (!is_silence || self.trusts_silence);
         let is_true = is_silence || self.truth.may_be_gone(connection(sent.target), record.room, sent.moment);
         self.demand(is_told && is_true, "positive-evidence", || {
-            format!("{call:?} is disconnected: told {told:?}, given up {}, true {is_true}", record.is_given_up)
+            format!("{call:?} is disconnected: told {loss:?}, given up {}, true {is_true}", record.is_given_up)
         });
-        if let Some(resume) = self.resume.filter(|_| sent.is_resumable && told.cause.is_loss()) {
-            let is_over = told.asked.is_some_and(|asked| told.since + resume <= asked && asked <= now);
-            self.demand(is_over && !told.is_back, "time-to-return", || {
-                format!("{call:?} could have been handed in: {told:?}")
+        if let Some(resume) = self.resume.filter(|_| sent.is_resumable && loss.cause.is_loss()) {
+            let is_over = loss.asked.is_some_and(|asked| loss.since + resume <= asked && asked <= now);
+            self.demand(is_over && !loss.is_back, "time-to-return", || {
+                format!("{call:?} could have been handed in: {loss:?}")
             });
         }
     }

@@ -1,4 +1,4 @@
-//! What one process was told: of its own sockets, of others', and of its link.
+//! Records what one process was told of its own sockets, of its peers' sockets, and of its link.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,25 +8,23 @@ use pointwork_core::{CallId, SocketId, Time};
 use super::call_record::CallRecord;
 use crate::calls::rooms::{ROOMS, Room};
 
-/// A process's view.
 #[derive(Default)]
 pub(super) struct ProcessView {
     pub(super) is_linked: bool,
-    /// The numbers of the replicas that shut down; 0 is its own.
+    /// The numbers of the replicas that shut down; its own is 0.
     pub(super) draining: Vec<u32>,
     pub(super) sockets: BTreeMap<SocketId, KnownSocket>,
     pub(super) rooms: [Vec<KnownMethod>; ROOMS],
     pub(super) registrations: u64,
-    /// By their numbers, less one.
+    /// Each at its number less one.
     pub(super) calls: Vec<CallRecord>,
     pub(super) open: Vec<CallId>,
-    /// The sockets that it was told have been given up by their daemons.
+    /// The sockets whose daemons have said that they are on another one.
     pub(super) given_up: BTreeSet<SocketId>,
 }
 
-/// A socket that it knows.
 pub(super) struct KnownSocket {
-    /// 0 for its own.
+    /// 0 if it is its own.
     pub(super) replica: u32,
     pub(super) is_resumable: bool,
 }
@@ -47,18 +45,18 @@ impl ProcessView {
         self.rooms[room.0].iter().any(|member| member.socket == socket)
     }
 
-    /// The replicas of those who could get a call of the method, were they within reach.
+    /// The replicas of the sockets that could get a call of the method, if they can be reached.
     pub(super) fn servers(&self, room: Room) -> impl Iterator<Item = u32> {
         let known = self.rooms[room.0].iter().filter_map(|member| self.sockets.get(&member.socket));
         known.map(|seen| seen.replica).filter(|replica| !self.draining.contains(replica))
     }
 
-    /// Whether nobody could get a call of the method.
+    /// Whether no socket could get a call of the method.
     pub(super) fn is_unserved(&self, room: Room) -> bool {
         self.servers(room).next().is_none()
     }
 
-    /// Whether a daemon has come to have the method since so many registrations were known.
+    /// Whether a daemon has registered the method since so many registrations.
     pub(super) fn is_back(&self, room: Room, registrations: u64) -> bool {
         self.rooms[room.0].iter().any(|member| member.registration > registrations)
     }
@@ -73,7 +71,7 @@ impl ProcessView {
         }
     }
 
-    /// A socket is gone, or not heard from.
+    /// A socket is gone or silent.
     pub(super) fn lose(&mut self, socket: SocketId, cause: Departure, now: Time) {
         self.sockets.remove(&socket);
         for room in &mut self.rooms {

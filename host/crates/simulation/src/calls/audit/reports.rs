@@ -1,4 +1,4 @@
-//! Takes the reports of sockets, registrations and links: what is true of them, and what each process was told.
+//! Takes the reports of sockets, registrations and links: the truth, and what each process was loss.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,6 @@ use crate::calls::events::{Connection, Process, connection};
 use crate::calls::rooms::Room;
 
 impl CallAuditor {
-    /// Redis counts a process as subscribed, or does not any more.
     pub(crate) fn subscription_changed(&mut self, process: Process, is_subscribed: bool) {
         let truth = &mut self.truth.processes[process];
         if is_subscribed && truth.is_cut {
@@ -21,22 +20,18 @@ impl CallAuditor {
         truth.is_cut = !is_subscribed;
     }
 
-    /// A process lets a socket go.
     pub(crate) fn socket_left(&mut self, connection: Connection) {
         self.truth.sockets[connection].has_left = true;
     }
 
-    /// A client has no use for a connection any more.
     pub(crate) fn client_left(&mut self, connection: Connection) {
         self.truth.sockets[connection].is_deserted = true;
     }
 
-    /// A process registers a method for a socket of its own.
     pub(crate) fn owner_registered(&mut self, connection: Connection, room: Room) {
         self.truth.sockets[connection].rooms |= room.bit();
     }
 
-    /// A process takes a method of a socket of its own back.
     pub(crate) fn owner_unregistered(&mut self, connection: Connection, room: Room) {
         let socket = &mut self.truth.sockets[connection];
         if socket.rooms & room.bit() != 0 {
@@ -46,18 +41,17 @@ impl CallAuditor {
         }
     }
 
-    /// What a process is told of a socket of another must be so.
+    /// What a process is told of the socket of a peer must be true.
     pub(super) fn demand_truth(&mut self, connection: Connection, cause: Departure, room: Option<Room>) {
         let is_so = self.truth.is_so(connection, cause, room);
         self.demand(is_so, "true-news", || format!("socket {} is said to be gone, {cause:?}", connection + 1));
     }
 
-    /// A process is told that a socket is there; of replica 0 if it is its own.
+    /// A process is told that a socket exists. Its own sockets are of replica 0.
     pub(crate) fn socket_seen(&mut self, process: Process, socket: SocketId, replica: u32, is_resumable: bool) {
         self.views[process].sockets.insert(socket, KnownSocket { replica, is_resumable });
     }
 
-    /// Whether a process knows a socket.
     pub(crate) fn knows_socket(&self, process: Process, socket: SocketId) -> bool {
         self.views[process].sockets.contains_key(&socket)
     }
@@ -87,14 +81,14 @@ impl CallAuditor {
         view.note_unserved(Some(room));
     }
 
-    /// A process is told that a socket is gone, or not heard from.
+    /// A process is told that a socket is gone or silent.
     pub(crate) fn socket_gone(&mut self, process: Process, socket: SocketId, cause: Departure, now: Time) {
         self.demand_truth(connection(socket), cause, None);
         self.views[process].lose(socket, cause, now);
     }
 
-    /// A process is told that a daemon is back on another socket, and which of its requests it has. `is_same_user`: the old socket
-    /// is one of the same user.
+    /// A process is told that a daemon is back on another socket, and which requests it has. With `is_same_user` the
+    /// old socket belongs to the same user.
     pub(crate) fn daemon_resumed(
         &mut self,
         process: Process,
@@ -120,12 +114,11 @@ impl CallAuditor {
         }
     }
 
-    /// A process is told whether others can be reached.
     pub(crate) fn link_changed(&mut self, process: Process, is_linked: bool) {
         self.views[process].is_linked = is_linked;
     }
 
-    /// A process is told whether a replica shuts down; 0 is its own.
+    /// A process is told whether a replica shuts down; 0 is itself.
     pub(crate) fn drain_changed(&mut self, process: Process, replica: u32, is_draining: bool) {
         let view = &mut self.views[process];
         view.draining.retain(|known| *known != replica);

@@ -1,4 +1,4 @@
-//! Checks what holds whenever a machine has no command left, and when everything has healed.
+//! Checks the invariants of a machine without commands, and of a world that has healed.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use pointwork_core::{Announcer, CallId, CallLoad, SocketId, Time};
 use super::auditor::CallAuditor;
 use super::call_record::{CallRecord, GraceState};
 use crate::calls::events::Process;
-use crate::calls::machine::FlawedSwitchboard;
+use crate::calls::replica::SimulatedMachine;
 use crate::calls::rooms::RoomNames;
 
 impl CallAuditor {
-    /// All commands of a machine are carried out.
-    pub(crate) fn check_steady(&mut self, process: Process, machine: &FlawedSwitchboard, now: Time) {
+    /// Checks a machine that has no command left.
+    pub(crate) fn check_steady(&mut self, process: Process, machine: &SimulatedMachine, now: Time) {
         let load = machine.load();
         let wake = machine.poll_timeout();
         let view = &self.views[process];
@@ -52,11 +52,11 @@ impl CallAuditor {
         });
     }
 
-    /// Everything has healed: a process knows what all sockets have registered, its own and those of others.
-    pub(crate) fn check_in_step(&mut self, process: Process, rosters: &[&Announcer], names: &RoomNames, now: Time) {
+    /// Checks after everything has healed that a process knows the registrations of all sockets.
+    pub(crate) fn check_in_step(&mut self, process: Process, announcers: &[&Announcer], names: &RoomNames, now: Time) {
         let mut expected: BTreeMap<SocketId, u8> = BTreeMap::new();
-        for roster in rosters {
-            for announced in roster.snapshot(now).sockets {
+        for announcer in announcers {
+            for announced in announcer.snapshot(now).sockets {
                 let rooms = announced.methods.iter().map(|(method, _)| names.room(&announced.user, method).bit());
                 expected.insert(announced.socket, rooms.fold(0, |all, bit| all | bit));
             }
@@ -76,14 +76,13 @@ impl CallAuditor {
         });
     }
 
-    /// All clients have left and everybody knows: only the history of methods remains.
-    pub(crate) fn check_nothing_left(&mut self, process: Process, machine: &FlawedSwitchboard) {
+    /// Checks after all clients have left that only the history of methods remains.
+    pub(crate) fn check_nothing_left(&mut self, process: Process, machine: &SimulatedMachine) {
         let load = machine.load();
         let left = (CallLoad { remembered_rooms: 0, ..load }, machine.poll_timeout());
         self.demand(left == (CallLoad::default(), None), "nothing-left", || format!("r{process} still has {left:?}"));
     }
 
-    /// How many calls of a process are open.
     pub(crate) fn open_calls(&self, process: Process) -> usize {
         self.views[process].open.len()
     }

@@ -1,4 +1,4 @@
-//! What is true of sockets and processes, whoever knows it.
+//! Records what is true of sockets and processes.
 
 use pointwork_core::SocketId;
 use pointwork_core::decisions::Departure;
@@ -7,7 +7,6 @@ use crate::calls::events::{Connection, Process, connection};
 use crate::calls::rooms::Room;
 use crate::time::WorldTime;
 
-/// What is true.
 #[derive(Default)]
 pub(super) struct GroundTruth {
     pub(super) processes: Vec<ProcessTruth>,
@@ -32,7 +31,7 @@ pub(super) struct SocketTruth {
     pub(super) rooms: u8,
     /// The rooms it has ever taken back.
     pub(super) taken_back: u8,
-    /// It had registered something, and took the last of it back, at some time.
+    /// At some time it had taken back all methods that it had registered.
     pub(super) was_unserved: bool,
 }
 
@@ -46,7 +45,7 @@ impl GroundTruth {
         self.sockets.get(connection(socket)).map(|socket| socket.process)
     }
 
-    /// Whether what somebody was told of a socket is so: a cause, and the room it is about if it is about one.
+    /// Whether a socket has really left for this cause, or has taken back this room.
     pub(super) fn is_so(&self, connection: Connection, cause: Departure, room: Option<Room>) -> bool {
         let Some(socket) = self.sockets.get(connection) else { return false };
         let process = &self.processes[socket.process];
@@ -64,7 +63,8 @@ impl GroundTruth {
         }
     }
 
-    /// Whether the socket has left, or its client has, or has taken the method back, or its process has ended or was cut off since a moment.
+    /// Whether the target of a call may be gone since a moment: it or its client has left, it has taken the method
+    /// back, or its process has ended or was cut off.
     pub(super) fn may_be_gone(&self, connection: Connection, room: Room, since: WorldTime) -> bool {
         let Some(socket) = self.sockets.get(connection) else { return false };
         let process = &self.processes[socket.process];

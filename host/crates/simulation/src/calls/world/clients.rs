@@ -1,10 +1,9 @@
-//! What clients do: they connect, register, call, answer, hand in results, lose their connection and come back elsewhere.
+//! Moves clients: they connect, register, call, answer, hand in results, lose their connection and come back.
 
 use std::time::Duration;
 
 use super::state::CallWorld;
 use crate::calls::client::{ClientConnection, DaemonJob, UnsentResult};
-use crate::calls::display::client_name;
 use crate::calls::events::{
     CallEvent, CallRef, CallToken, ClientId, ClientPacket, Connection, DaemonResult, HandInOutcome, Process, Resumed,
     ServerPacket,
@@ -21,13 +20,13 @@ use crate::trace::trace;
 const RESULT_MAX: Duration = Duration::from_secs(60);
 
 impl CallWorld<'_> {
-    /// A client connects, to whichever process lets it in, and registers what it serves.
+    /// Connects a client to a process that is open, and registers its methods.
     pub(super) fn connect(&mut self, client: ClientId) {
         self.clients[client].is_connecting = false;
         if self.clients[client].has_left || self.clients[client].connection.is_some() {
             return;
         }
-        // A stopped one lets clients in as far as they can tell.
+        // Clients cannot tell that a process is stopped.
         let is_open = |process: &Process| {
             let replica = &self.replicas[*process];
             replica.is_open() || replica.state == ProcessState::Stopped && !self.is_healed
@@ -40,17 +39,8 @@ impl CallWorld<'_> {
         self.chance.name(Drawn::Connect, client as u64, self.clients[client].connections);
         let process = self.chance.pick(&open);
         let connection = self.audit.connection_made(process);
-        self.connections.push(ClientConnection {
-            client,
-            process,
-            is_cut: false,
-            is_accepted: false,
-            rooms: 0,
-            last_up: WorldTime::ZERO,
-            last_down: WorldTime::ZERO,
-            packets: 0,
-        });
-        trace!(self, client_name(client), "connects to r{process}: socket {}", connection + 1);
+        self.connections.push(ClientConnection { client, process, ..ClientConnection::default() });
+        trace!(self, "c{client}", "connects to r{process}: socket {}", connection + 1);
         self.clients[client].connection = Some(connection);
         self.send_up(connection, ClientPacket::Hello);
         self.resume_work(client, connection);
@@ -65,7 +55,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A daemon says which requests of its former connection it has, before it registers anything.
+    /// A daemon says which requests of its previous connection it has, before it registers its methods.
     fn resume_work(&mut self, client: ClientId, new: Connection) {
         let known = &mut self.clients[client];
         let Some(old) = known.former.take().filter(|_| known.is_resuming) else { return };
@@ -75,35 +65,39 @@ impl CallWorld<'_> {
         self.send_up(new, ClientPacket::Resumed(resumed.into()));
     }
 
-    /// A client sends something; it does not overtake what it sent before.
     pub(super) fn send_up(&mut self, connection: Connection, packet: ClientPacket) {
-        self.name_packet(connection);
-        let delay = self.chance.weighted(&[(8, 0, 1), (1, 1, 40)]);
-        let line = &mut self.connections[connection];
-        line.last_up = line.last_up.max(self.now + delay);
-        let at = line.last_up;
+        let at = self.packet_arrival(connection, |entry| &mut entry.last_up);
         self.agenda.enter(at, CallEvent::ClientPacket { connection, packet });
     }
 
-    /// A process sends a client something.
     pub(super) fn send_down(&mut self, connection: Connection, packet: ServerPacket) {
-        self.name_packet(connection);
-        let delay = self.chance.weighted(&[(8, 0, 1), (1, 1, 40)]);
-        let line = &mut self.connections[connection];
-        line.last_down = line.last_down.max(self.now + delay);
-        let at = line.last_down;
+        let at = self.packet_arrival(connection, |entry| &mut entry.last_down);
         self.agenda.enter(at, CallEvent::ServerPacket { connection, packet });
     }
 
-    /// A packet arrives at a client.
+    /// When the next packet of a connection arrives. It does not overtake the last one of its direction.
+    fn packet_arrival(
+        &mut self,
+        connection: Connection,
+        last: fn(&mut ClientConnection) -> &mut WorldTime,
+    ) -> WorldTime {
+        let entry = &mut self.connections[connection];
+        entry.packets += 1;
+        self.chance.name(Drawn::Packet, connection as u64, entry.packets);
+        let delay = self.chance.weighted(&[(8, 0, 1), (1, 1, 40)]);
+        let last = last(entry);
+        *last = (*last).max(self.now + delay);
+        *last
+    }
+
     pub(super) fn handle_server_packet(&mut self, connection: Connection, packet: ServerPacket) {
-        let line = &self.connections[connection];
-        let client = line.client;
+        let entry = &self.connections[connection];
+        let client = entry.client;
         let is_end = matches!(packet, ServerPacket::Closed);
-        if line.is_cut && !is_end || self.clients[client].connection != Some(connection) {
+        if entry.is_cut && !is_end || self.clients[client].connection != Some(connection) {
             return;
         }
-        trace!(self, client_name(client), "{packet}");
+        trace!(self, "c{client}", "{packet}");
         match packet {
             ServerPacket::Request { token, call } => self.work(client, DaemonJob { token, call, connection }),
             ServerPacket::Answer { token } => {
@@ -115,23 +109,22 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A client makes a call.
     pub(super) fn make_call(&mut self, client: ClientId, room: Room, timeout_ms: u64) {
         let Some(connection) = self.clients[client].connection else { return };
         let token = self.audit.call_made();
         self.calls.push(MeasuredCall::new(connection, room, timeout_ms, self.now));
-        trace!(self, client_name(client), "calls {room} with {timeout_ms} ms: #{token}");
+        trace!(self, "c{client}", "calls {room} with {timeout_ms} ms: #{token}");
         self.send_up(connection, ClientPacket::Call { token, room, timeout_ms });
     }
 
-    /// A client learns that its connection is broken, or gives it up.
+    /// A client notices that its connection is broken, or gives it up.
     pub(super) fn client_notices(&mut self, connection: Connection) {
         let client = self.connections[connection].client;
         if self.clients[client].connection != Some(connection) {
             return;
         }
         if !self.connections[connection].is_cut {
-            // What it closes itself, its process hears of.
+            // Its process hears that the client closed it.
             self.connections[connection].is_cut = true;
             let at = self.now + self.chance.span(0, 20);
             self.agenda.enter(at, CallEvent::ServerNotices { connection });
@@ -139,9 +132,9 @@ impl CallWorld<'_> {
         self.disconnected(client);
     }
 
-    /// A client has no connection any more, and comes back after a while.
+    /// Ends the connection of a client, which comes back after a while.
     pub(super) fn disconnected(&mut self, client: ClientId) {
-        trace!(self, client_name(client), "is disconnected");
+        trace!(self, "c{client}", "is disconnected");
         let known = &mut self.clients[client];
         known.former = known.connection.take();
         if let Some(former) = known.former {
@@ -176,10 +169,10 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A daemon has done what a request asked for.
+    /// A daemon has finished a request.
     pub(super) fn finish(&mut self, client: ClientId, token: CallToken) {
-        let Some(place) = self.clients[client].jobs.iter().position(|job| job.token == token) else { return };
-        let job = self.clients[client].jobs.remove(place);
+        let jobs = &mut self.clients[client].jobs;
+        let Some(job) = jobs.extract_if(.., |job| job.token == token).next() else { return };
         self.chance.name(Drawn::Finish, token as u64, 0);
         let value = token as u64 * 1_000 + self.chance.below(1_000) as u64;
         let given = if self.scenario.is_none() && self.chance.once_in(50) {
@@ -187,7 +180,7 @@ impl CallWorld<'_> {
         } else {
             DaemonResult::Value(value)
         };
-        trace!(self, client_name(client), "has done #{token}: {given}");
+        trace!(self, "c{client}", "has done #{token}: {given}");
         self.audit.daemon_finished(token, given);
         if self.clients[client].connection == Some(job.connection) {
             return self.send_up(job.connection, ClientPacket::Ack { token, given });
@@ -198,7 +191,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A daemon hands in what it has not sent yet, if it is connected.
+    /// A daemon hands in the results that it has not sent, if it is connected.
     fn hand_in_all(&mut self, client: ClientId) {
         let now = self.now;
         let known = &mut self.clients[client];
@@ -219,13 +212,13 @@ impl CallWorld<'_> {
         }
         self.faults.count("hand-in unreachable");
         if let Some(finished) = finished.iter().find(|finished| finished.call == call) {
-            // Ever less often.
+            // It tries less and less often.
             let pause = (self.now.since(finished.at) / 2).max(Duration::from_millis(500));
             self.agenda.enter(self.now + pause, CallEvent::HandInAgain { client, call });
         }
     }
 
-    /// A daemon tries once more to hand a result in.
+    /// A daemon tries again to hand in a result.
     pub(super) fn hand_in_again(&mut self, client: ClientId, call: CallRef) {
         for finished in &mut self.clients[client].finished {
             finished.is_sent &= finished.call != call;

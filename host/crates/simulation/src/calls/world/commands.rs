@@ -3,13 +3,12 @@
 use pointwork_core::{AskId, CallCommand, CallId};
 
 use super::state::CallWorld;
-use crate::calls::display::process_name;
 use crate::calls::events::{CallEvent, CallRef, Process, RuleAnswer, ServerPacket, connection};
 use crate::calls::replica::Origin;
 use crate::trace::trace;
 
 impl CallWorld<'_> {
-    /// Carries out all commands of a machine, and checks what holds then.
+    /// Carries out all commands of a machine, and checks the invariants.
     pub(super) fn run_commands(&mut self, process: Process) {
         let now = self.replicas[process].clock.at(self.now);
         while let Some(command) = self.replicas[process].machine.next_command() {
@@ -41,19 +40,19 @@ impl CallWorld<'_> {
             CallCommand::Emit { call, target, left, resumable } => {
                 let token = self.replicas[process].calls[call.0 as usize - 1];
                 self.calls[token].may_be_handed_in = resumable;
-                self.calls[token].is_sent(self.now);
+                self.calls[token].sent = Some(self.now);
                 let called = resumable.then_some(CallRef { process, call });
-                let line = connection(target);
-                let sent = if self.connections[line].process == process {
-                    self.send_here(process, line, token, called, Origin::Here(call))
+                let target_connection = connection(target);
+                let sent = if self.connections[target_connection].process == process {
+                    self.send_here(process, target_connection, token, called, Origin::Here(call))
                 } else {
                     self.send_there(process, call, target, called, left)
                 };
                 if !sent {
                     let now = self.replicas[process].clock.at(self.now);
-                    trace!(self, process_name(process), "the request of call {} cannot be sent", call.0);
+                    trace!(self, "r{process}", "the request of call {} cannot be sent", call.0);
                     self.audit.request_unanswerable(process, call, true, now);
-                    self.replicas[process].machine.at(now).handle_undelivered(call, now);
+                    self.replicas[process].machine.handle_undelivered(call, now);
                 }
             }
             CallCommand::Answer { call, answer } => {
@@ -66,17 +65,17 @@ impl CallWorld<'_> {
         }
     }
 
-    /// Drops what is kept for a call, and gives its token.
+    /// Drops the requests and acknowledgements of a call. Returns its token.
     fn forget_call(&mut self, process: Process, call: CallId) -> usize {
         let replica = &mut self.replicas[process];
         replica.requests.retain(|open| open.call != call);
-        replica.awaited.retain(|awaited| !matches!(awaited.origin, Origin::Here(here) if here == call));
+        replica.awaited.retain(|awaited| awaited.origin != Origin::Here(call));
         let token = replica.calls[call.0 as usize - 1];
         self.calls[token].may_be_handed_in = false;
         token
     }
 
-    /// A policy has answered: the machine gets the answer at once, or late, or twice.
+    /// Gives the machine the answer of a policy at once, late, or twice.
     fn rule_answered(&mut self, process: Process, call: CallId, ask: AskId, verdict: RuleAnswer) {
         if self.scenario.is_some() || !self.chance.once_in(5) {
             return self.deliver_answer(process, call, ask, verdict);
@@ -96,10 +95,10 @@ impl CallWorld<'_> {
         self.agenda.enter(at, CallEvent::Verdict { process, call, ask, verdict });
     }
 
-    /// An answer comes late: what it was about may have changed.
+    /// Gives the machine a late answer. The call may have changed since the question.
     pub(super) fn late_answer(&mut self, process: Process, call: CallId, ask: AskId, verdict: RuleAnswer) {
         self.catch_up(process);
-        trace!(self, process_name(process), "a late verdict on call {}, question {}: {verdict:?}", call.0, ask.0);
+        trace!(self, "r{process}", "a late verdict on call {}, question {}: {verdict:?}", call.0, ask.0);
         self.deliver_answer(process, call, ask, verdict);
         self.run_commands(process);
     }
@@ -110,15 +109,15 @@ impl CallWorld<'_> {
         match verdict {
             RuleAnswer::Choice(choice) => {
                 self.audit.target_answered(process, call, ask, choice);
-                replica.machine.at(now).handle_choice(call, ask, choice, now);
+                replica.machine.handle_choice(call, ask, choice, now);
             }
             RuleAnswer::Wait(wait_ms) => {
                 self.audit.grace_answered(process, call, ask, wait_ms, now);
-                replica.machine.at(now).handle_wait(call, ask, wait_ms, now);
+                replica.machine.handle_wait(call, ask, wait_ms, now);
             }
             RuleAnswer::Judgement(verdict) => {
                 self.audit.presence_answered(process, call, ask, verdict);
-                replica.machine.at(now).handle_judgement(call, ask, verdict, now);
+                replica.machine.handle_judgement(call, ask, verdict, now);
             }
         }
     }
@@ -149,6 +148,6 @@ impl CallWorld<'_> {
             CallCommand::Forget { call } => format!("call {} is forgotten", call.0),
             CallCommand::WarnSeveral { method, count, .. } => format!("{count} sockets have {method}"),
         };
-        trace!(self, process_name(process), "  {what}");
+        trace!(self, "r{process}", "  {what}");
     }
 }

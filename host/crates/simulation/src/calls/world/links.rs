@@ -1,13 +1,13 @@
-//! Keeps the link of a process to Redis: sends heartbeats, looks who is subscribed, and recovers when the link is back.
+//! Keeps the link of a process to Redis: sends heartbeats, checks which peers are subscribed, and recovers after a
+//! break.
 
 use std::time::Duration;
 
 use super::state::CallWorld;
-use crate::calls::display::process_name;
 use crate::calls::events::{CallEvent, HandInOutcome, PeerMessage, Process};
 use crate::trace::trace;
 
-/// How often a process does what is due among its peers; every other time it sends a heartbeat.
+/// How often a process checks its peers. Every other time it also sends a heartbeat.
 const TICK: Duration = Duration::from_millis(250);
 
 impl CallWorld<'_> {
@@ -19,14 +19,14 @@ impl CallWorld<'_> {
         let replica = &mut self.replicas[process];
         let is_up = replica.liveness.is_up();
         if replica.liveness.is_cut_off(now) {
-            // Whoever waits for them is better told now than when the link is back, whenever that is.
+            // Callers get an error now instead of waiting for the link.
             self.fail_all(process);
         } else if is_up && std::mem::take(&mut replica.is_recall_due) {
             self.recall_all(process);
         }
         self.look(process);
-        self.replicas[process].book.handle_timeout(now);
-        self.run_book_commands(process);
+        self.replicas[process].directory.handle_timeout(now);
+        self.run_directory_commands(process);
         let replica = &mut self.replicas[process];
         replica.ticks += 1;
         let (is_beat_due, next) = (replica.ticks % 2 == 1, replica.clock.when(now + TICK));
@@ -38,7 +38,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// Looks who is subscribed.
+    /// Checks which peers are subscribed.
     pub(super) fn look(&mut self, process: Process) {
         let mut liveness = std::mem::take(&mut self.replicas[process].liveness);
         let now = self.replicas[process].clock.at(self.now);
@@ -47,26 +47,24 @@ impl CallWorld<'_> {
         self.apply_peer_news(process);
     }
 
-    /// Sends a heartbeat to all or one; with `hello` they are to answer at once.
+    /// Sends a heartbeat to one process or all. With `hello` they answer it at once.
     fn beat(&mut self, process: Process, to: Option<Process>, hello: bool) {
         let replica = &self.replicas[process];
-        let (seq, interruptions) = (replica.roster.seq(), replica.interruptions);
+        let (seq, interruptions) = (replica.announcer.seq(), replica.interruptions);
         self.publish(process, to, PeerMessage::Beat { seq, interruptions, hello }, None);
     }
 
-    /// The own heartbeat came back.
     pub(super) fn handle_own_heartbeat(&mut self, process: Process) {
         let now = self.replicas[process].clock.at(self.now);
         let was_down = self.replicas[process].liveness.echo(now);
         self.apply_peer_news(process);
         if was_down {
-            // Peers know from now on that it is subscribed.
+            // The peers learn that this process is subscribed.
             self.beat(process, None, false);
             self.recall_all(process);
         }
     }
 
-    /// A peer's heartbeat came.
     pub(super) fn handle_heartbeat(
         &mut self,
         process: Process,
@@ -76,7 +74,7 @@ impl CallWorld<'_> {
         hello: bool,
     ) {
         if hello {
-            // This goes first: a peer takes no notes from a process that it does not know.
+            // This must be first, because a peer ignores changes from a process that it does not know.
             self.beat(process, Some(from), false);
         }
         let now = self.replicas[process].clock.at(self.now);
@@ -87,9 +85,9 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A process learns that its subscription is broken.
+    /// A process notices that its subscription is broken.
     pub(super) fn interrupted(&mut self, process: Process) {
-        trace!(self, process_name(process), "its subscription is interrupted");
+        trace!(self, "r{process}", "its subscription is interrupted");
         let replica = &mut self.replicas[process];
         let now = replica.clock.at(self.now);
         replica.interruptions += 1;
@@ -98,7 +96,7 @@ impl CallWorld<'_> {
         self.publish(process, None, PeerMessage::Away, None);
     }
 
-    /// A process is connected to Redis again.
+    /// Connects a process to Redis, unless the link broke again.
     pub(super) fn attached(&mut self, process: Process, breaks: u32) {
         let link = &mut self.replicas[process].link;
         if link.breaks != breaks || link.hears {
@@ -108,12 +106,12 @@ impl CallWorld<'_> {
             let again = self.now + self.chance.span(10, 250);
             return self.agenda.enter(again, CallEvent::Attached { process, breaks });
         }
-        trace!(self, process_name(process), "is connected to Redis");
+        trace!(self, "r{process}", "is connected to Redis");
         let was_stalled = std::mem::take(&mut link.is_stalled);
         let unheard = std::mem::take(&mut link.unheard);
         (link.hears, link.speaks, link.is_subscribed) = (true, true, true);
         self.audit.subscription_changed(process, true);
-        // The network is back and so is what waited for it; or the connections had to be made anew.
+        // Either the messages that waited arrive, or the connections had to be opened again.
         let is_lost = was_stalled && self.chance.once_in(2);
         self.flush(process, is_lost);
         if is_lost {
@@ -128,7 +126,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// Redis sees that a connection is dead: nobody is subscribed there.
+    /// Ends the subscription of a process. The others notice it at their next check.
     pub(super) fn unsubscribe(&mut self, process: Process) {
         self.replicas[process].link.is_subscribed = false;
         self.audit.subscription_changed(process, false);

@@ -1,4 +1,4 @@
-//! Measures each call by what is true in the world, whatever the replicas know.
+//! Measures each call by what is true in the world, not by what the replicas know.
 
 use std::time::Duration;
 
@@ -11,7 +11,6 @@ use crate::calls::outcomes::{ERRORS, MeasuredCall, RpcOutcomes, error_index};
 use crate::calls::rooms::Room;
 
 impl CallWorld<'_> {
-    /// A call ends at its replica.
     pub(super) fn measure_end(&mut self, token: CallToken, error: Option<&'static str>) {
         let now = self.now;
         let call = &mut self.calls[token];
@@ -21,8 +20,9 @@ impl CallWorld<'_> {
                 let (room, bit) = (call.room, call.room.bit());
                 let user = |connection: &ClientConnection| self.clients[connection.client].user;
                 let mut connections = self.connections.iter();
-                let is_served = connections
-                    .any(|line| line.is_accepted && !line.is_cut && line.rooms & bit != 0 && user(line) == room.user());
+                let is_served = connections.any(|entry| {
+                    entry.is_accepted && !entry.is_cut && entry.rooms & bit != 0 && user(entry) == room.user()
+                });
                 self.calls[token].is_aborted_wrongly = is_served;
                 self.given_up.push(token);
             }
@@ -31,7 +31,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A daemon has a method: those that waited for it might have waited on.
+    /// A daemon has registered a method. Calls that were given up for lack of it could have waited.
     pub(super) fn measure_return(&mut self, room: Room) {
         for token in &self.given_up {
             let call = &mut self.calls[*token];
@@ -40,7 +40,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A packet of a client arrives: it may be the result of a call that was given up.
+    /// A packet of a client arrives. It may be the result of a call that was given up.
     pub(super) fn measure_result(&mut self, packet: &ClientPacket) {
         let token = match packet {
             ClientPacket::Ack { token, given: crate::calls::events::DaemonResult::Value(_) } => Some(*token),
@@ -56,7 +56,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// What it was like for callers.
+    /// The outcomes for callers.
     pub(crate) fn outcomes(&self) -> RpcOutcomes {
         let calls: Vec<&MeasuredCall> =
             self.calls.iter().filter(|call| call.arrived.is_some() || call.ended.is_some()).collect();

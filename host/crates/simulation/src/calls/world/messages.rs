@@ -1,18 +1,16 @@
-//! Carries messages between processes through Redis. They keep their order from one sender to one receiver, and are lost only
-//! where Redis loses them.
+//! Carries messages between processes through Redis. Messages from one sender to one receiver keep their order. They
+//! are lost only where Redis loses them.
 
 use super::state::CallWorld;
-use crate::calls::display::process_name;
-use crate::calls::events::{CallEvent, HandInOutcome, PeerMessage, Process};
+use crate::calls::events::{CallEvent, PeerMessage, Process};
 use crate::calls::replica::PROCESSES_MAX;
 use crate::draws::Drawn;
 use crate::trace::trace;
 
-/// How many messages wait for a connection at most.
 const UNSENT_MAX: usize = 256;
 
 impl CallWorld<'_> {
-    /// Sends a message to one process, or to all (`None`). `request` fails if the message cannot be sent.
+    /// Sends a message to one process, or to all if `to` is `None`. `request` fails if the message cannot be sent.
     pub(super) fn publish(&mut self, from: Process, to: Option<Process>, message: PeerMessage, request: Option<u32>) {
         let link = &mut self.replicas[from].link;
         if link.speaks {
@@ -25,7 +23,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// Sends what has waited for the connection, or gives it up.
+    /// Sends the messages that waited for the connection, or drops them.
     pub(super) fn flush(&mut self, process: Process, is_lost: bool) {
         for (to, message, request) in std::mem::take(&mut self.replicas[process].link.unsent) {
             if is_lost {
@@ -42,7 +40,7 @@ impl CallWorld<'_> {
             let at = self.now + self.chance.span(1, 400);
             self.agenda.enter(at, CallEvent::SendFailed { process: from, request });
         } else {
-            // Whoever waits for it asks when it sees the next heartbeat, and this process asks too.
+            // The peers ask about their requests when they see the next heartbeat, and so does this process.
             let replica = &mut self.replicas[from];
             replica.interruptions += 1;
             replica.is_recall_due = true;
@@ -53,7 +51,7 @@ impl CallWorld<'_> {
         if let Some(to) = to {
             return self.send_to(from, to, message.clone());
         }
-        // Only the own heartbeat is of use to its sender.
+        // A process receives its own heartbeats, and no other message of its own.
         let is_echoed = matches!(message, PeerMessage::Beat { .. });
         for to in (0..self.replicas.len()).filter(|to| is_echoed || *to != from) {
             self.send_to(from, to, message.clone());
@@ -77,7 +75,7 @@ impl CallWorld<'_> {
         self.agenda.enter(at, CallEvent::Arrive { to, from, epoch, message });
     }
 
-    /// A message arrives, if it does.
+    /// Delivers a message, unless it is lost.
     pub(super) fn arrive(&mut self, to: Process, from: Process, epoch: u32, message: PeerMessage) {
         let replica = &mut self.replicas[to];
         if epoch == self.redis.epoch && replica.link.is_stalled {
@@ -95,10 +93,9 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A process takes a message.
     pub(super) fn receive(&mut self, process: Process, from: Process, message: PeerMessage) {
         if !matches!(message, PeerMessage::Beat { .. } | PeerMessage::Noted) {
-            trace!(self, process_name(process), "r{from} says: {message}");
+            trace!(self, "r{process}", "r{from} says: {message}");
         }
         match message {
             PeerMessage::Beat { .. } if from == process => self.handle_own_heartbeat(process),
@@ -135,10 +132,9 @@ impl CallWorld<'_> {
                 self.publish(process, Some(from), PeerMessage::HandedIn { request, taken }, None);
             }
             PeerMessage::HandedIn { request, taken } => {
-                let outcome = if taken { HandInOutcome::Taken } else { HandInOutcome::Unknown };
-                self.close_hand_in(process, request, outcome);
+                self.close_hand_in(process, request, taken.into());
             }
-            // Of one that is not followed, nobody would know that it is lost.
+            // The changes of an unknown peer are ignored: nobody could notice that one of them is lost.
             note if self.replicas[process].liveness.knows(from) => self.noted(process, from, note),
             _ => {}
         }

@@ -7,7 +7,6 @@ use pointwork_core::decisions::Departure;
 use pointwork_core::{CallId, SocketId};
 
 use super::state::CallWorld;
-use crate::calls::display::process_name;
 use crate::calls::events::{
     CallEvent, CallRef, Connection, DaemonResult, HandInOutcome, PeerMessage, PeerRequest, Process, Resumed,
     ServerPacket, connection, socket,
@@ -15,11 +14,10 @@ use crate::calls::events::{
 use crate::calls::replica::{OpenHandIn, OpenRequest, Origin};
 use crate::trace::trace;
 
-/// How long a process waits for the answer to a hand-in.
 const HAND_IN_MAX: Duration = Duration::from_secs(5);
 
 impl CallWorld<'_> {
-    /// Sends a request to a socket of another process; `false` if nobody knows whose it is.
+    /// Sends a request to a socket of another process. Returns `false` if the process is not known.
     pub(super) fn send_there(
         &mut self,
         process: Process,
@@ -29,7 +27,7 @@ impl CallWorld<'_> {
         left: Duration,
     ) -> bool {
         let replica = &mut self.replicas[process];
-        let Some(peer) = replica.book.owner(target).copied() else { return false };
+        let Some(peer) = replica.directory.owner(target).copied() else { return false };
         let request = replica.next_request();
         replica.requests.push(OpenRequest { request, peer, call, target });
         let token = replica.calls[call.0 as usize - 1];
@@ -41,11 +39,11 @@ impl CallWorld<'_> {
     /// A peer sends a request for a socket of this process.
     pub(super) fn serve_peer(&mut self, process: Process, peer: Process, request: PeerRequest) {
         let PeerRequest { request, target, token, call, left } = request;
-        let line = connection(target);
-        if !self.connections[line].is_accepted {
+        let target_connection = connection(target);
+        if !self.connections[target_connection].is_accepted {
             return self.publish(process, Some(peer), PeerMessage::Absent { request }, None);
         }
-        if self.send_here(process, line, token, call, Origin::Peer { process: peer, request }) {
+        if self.send_here(process, target_connection, token, call, Origin::Peer { process: peer, request }) {
             let clock = &self.replicas[process].clock;
             let at = clock.when(clock.at(self.now) + left);
             self.agenda.enter(at, CallEvent::AckOver { process, peer, request });
@@ -54,30 +52,25 @@ impl CallWorld<'_> {
         }
     }
 
-    /// The time of an acknowledgement for a peer is over.
     pub(super) fn ack_over(&mut self, process: Process, peer: Process, request: u32) {
         let awaited = &mut self.replicas[process].awaited;
         let before = awaited.len();
-        let its =
-            |origin| matches!(origin, Origin::Peer { process, request: its } if process == peer && its == request);
-        awaited.retain(|awaited| !its(awaited.origin));
+        awaited.retain(|awaited| awaited.origin != Origin::Peer { process: peer, request });
         if awaited.len() < before {
             self.publish(process, Some(peer), PeerMessage::Unanswered { request }, None);
         }
     }
 
-    /// A socket answered a call of this process.
     pub(super) fn answered(&mut self, process: Process, call: CallId, given: DaemonResult) {
         let now = self.catch_up(process);
         let machine = &mut self.replicas[process].machine;
         match given {
-            DaemonResult::Value(value) => machine.at(now).handle_result(call, value, now),
-            DaemonResult::Unusable => machine.at(now).handle_unusable(call, now),
+            DaemonResult::Value(value) => machine.handle_result(call, value, now),
+            DaemonResult::Unusable => machine.handle_unusable(call, now),
         }
         self.run_commands(process);
     }
 
-    /// A socket will not answer a call of this process.
     pub(super) fn unanswerable(&mut self, process: Process, call: CallId) {
         let now = self.catch_up(process);
         self.audit.request_unanswerable(process, call, false, now);
@@ -93,33 +86,27 @@ impl CallWorld<'_> {
         self.run_commands(process);
     }
 
-    /// Closes a request of this process: the call that it is for, and its target, if it was open.
+    /// Closes a request of this process. Returns its call and target if it was open.
     pub(super) fn close_request(&mut self, process: Process, request: u32) -> Option<(CallId, SocketId)> {
         let requests = &mut self.replicas[process].requests;
-        let place = requests.iter().position(|open| open.request == request)?;
-        let OpenRequest { call, target, .. } = requests.remove(place);
-        Some((call, target))
+        let open = requests.extract_if(.., |open| open.request == request).next();
+        open.map(|OpenRequest { call, target, .. }| (call, target))
     }
 
-    /// A request of this process, or its answer, is lost.
+    /// Fails a request of this process because it or its answer is lost.
     pub(super) fn lose_request(&mut self, process: Process, request: u32) {
         if let Some((call, _)) = self.close_request(process, request) {
             self.faults.count("lost request");
             let now = self.catch_up(process);
-            trace!(self, process_name(process), "the request of call {} is lost", call.0);
+            trace!(self, "r{process}", "the request of call {} is lost", call.0);
             self.audit.request_lost(process, call);
-            self.replicas[process].machine.at(now).handle_unreachable(call, now);
+            self.replicas[process].machine.handle_unreachable(call, now);
             self.run_commands(process);
         }
     }
 
-    /// A message with a request could not be sent.
-    pub(super) fn send_failed(&mut self, process: Process, request: u32) {
-        self.lose_request(process, request);
-        self.hand_in_over(process, request);
-    }
-
-    /// Messages to this process may be lost: each peer is asked about the requests to it, and the others' fail.
+    /// After messages to this process may have been lost, asks each peer about the requests to it. Requests to unknown
+    /// peers fail.
     pub(super) fn recall_all(&mut self, process: Process) {
         let replica = &self.replicas[process];
         let peers: Vec<Process> = replica.liveness.all().collect();
@@ -132,7 +119,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// Messages to a peer, or from it, may be lost: it is asked about the requests to it.
+    /// After messages to or from a peer may have been lost, asks it about the requests to it.
     pub(super) fn recall(&mut self, process: Process, peer: Process) {
         let open = self.replicas[process].requests.iter().filter(|open| open.peer == peer);
         let requests: Vec<u32> = open.map(|open| open.request).collect();
@@ -141,19 +128,17 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A peer asks which of its requests are not being served.
+    /// Answers a peer which of its requests are not being served.
     pub(super) fn recalled(&mut self, process: Process, peer: Process, mut requests: Vec<u32>) {
         let awaited = &self.replicas[process].awaited;
-        let is_served = |request: u32| {
-            let its =
-                |origin| matches!(origin, Origin::Peer { process, request: its } if process == peer && its == request);
-            awaited.iter().any(|awaited| its(awaited.origin))
-        };
-        requests.retain(|request| !is_served(*request));
+        requests.retain(|request| {
+            let origin = Origin::Peer { process: peer, request: *request };
+            awaited.iter().all(|awaited| awaited.origin != origin)
+        });
         self.publish(process, Some(peer), PeerMessage::Unserved(requests), None);
     }
 
-    /// A daemon is back, at this process or another one, and goes on with what it has.
+    /// A daemon has reconnected, here or elsewhere, and continues its requests.
     pub(super) fn resumed(&mut self, process: Process, resumed: &Resumed) {
         self.faults.count("resumed");
         let Resumed { user, old, new, has } = resumed;
@@ -163,27 +148,28 @@ impl CallWorld<'_> {
         let is_same_user = self.clients[self.connections[*old].client].user == *user;
         self.audit.daemon_resumed(process, (*user, is_same_user), (socket(*old), socket(*new)), &has, now);
         let machine = &mut self.replicas[process].machine;
-        machine.at(now).handle_resumed(&self.names.users[*user], socket(*old), socket(*new), &has, now);
+        machine.handle_resumed(&self.names.users[*user], socket(*old), socket(*new), &has, now);
         self.run_commands(process);
-        let line = &self.connections[*old];
-        if line.process == process && line.is_accepted && is_same_user {
-            // Nobody is there any more.
+        let entry = &self.connections[*old];
+        if entry.process == process && entry.is_accepted && is_same_user {
+            // The old socket is dead.
             self.connections[*old].is_cut = true;
             self.agenda.enter(self.now, CallEvent::ServerNotices { connection: *old });
         }
     }
 
-    /// A client hands in the result of a call that may be another process's.
+    /// A client hands in the result of a call of this process or of a peer.
     pub(super) fn hand_in(&mut self, process: Process, connection: Connection, call: CallRef, value: u64) {
         self.faults.count("hand-in");
         let user = self.clients[self.connections[connection].client].user;
         let liveness = &self.replicas[process].liveness;
         if call.process == process {
-            let taken = self.accept_handed_in(process, user, call.call, value);
-            return self.handed_in(connection, call, if taken { HandInOutcome::Taken } else { HandInOutcome::Unknown });
+            let outcome = self.accept_handed_in(process, user, call.call, value).into();
+            return self.send_down(connection, ServerPacket::HandedIn { call, outcome });
         }
         if !liveness.is_up() || !liveness.knows(call.process) {
-            return self.handed_in(connection, call, HandInOutcome::Unreachable);
+            let outcome = HandInOutcome::Unreachable;
+            return self.send_down(connection, ServerPacket::HandedIn { call, outcome });
         }
         let request = self.replicas[process].next_request();
         self.replicas[process].hand_ins.push(OpenHandIn { request, connection, call });
@@ -192,33 +178,24 @@ impl CallWorld<'_> {
         self.publish(process, Some(call.process), message, Some(request));
     }
 
-    /// Nobody has answered a hand-in in time.
-    pub(super) fn hand_in_over(&mut self, process: Process, request: u32) {
-        self.close_hand_in(process, request, HandInOutcome::Unreachable);
-    }
-
-    /// What became of a hand-in is known.
+    /// Tells the client the outcome of its hand-in.
     pub(super) fn close_hand_in(&mut self, process: Process, request: u32, outcome: HandInOutcome) {
         let hand_ins = &mut self.replicas[process].hand_ins;
-        if let Some(place) = hand_ins.iter().position(|open| open.request == request) {
-            let OpenHandIn { connection, call, .. } = hand_ins.remove(place);
-            self.handed_in(connection, call, outcome);
+        let open = hand_ins.extract_if(.., |open| open.request == request).next();
+        if let Some(OpenHandIn { connection, call, .. }) = open {
+            self.send_down(connection, ServerPacket::HandedIn { call, outcome });
         }
     }
 
-    /// A result comes in for a call of this process. Whether it was taken.
+    /// Takes a result that was handed in for a call of this process. Returns whether the machine took it.
     pub(super) fn accept_handed_in(&mut self, process: Process, user: usize, call: CallId, value: u64) -> bool {
         let now = self.catch_up(process);
         let expected = self.audit.takes_hand_in(process, user, call);
-        let taken = self.replicas[process].machine.at(now).handle_handed_in(&self.names.users[user], call, value, now);
-        trace!(self, process_name(process), "call {} is handed in: taken {taken}", call.0);
+        let taken = self.replicas[process].machine.handle_handed_in(&self.names.users[user], call, value, now);
+        trace!(self, "r{process}", "call {} is handed in: taken {taken}", call.0);
         self.faults.count(if taken { "hand-in taken" } else { "hand-in refused" });
         self.audit.demand(taken == expected, "handed-in", || format!("{call:?}: taken {taken}, and not {expected}"));
         self.run_commands(process);
         taken
-    }
-
-    fn handed_in(&mut self, connection: Connection, call: CallRef, outcome: HandInOutcome) {
-        self.send_down(connection, ServerPacket::HandedIn { call, outcome });
     }
 }

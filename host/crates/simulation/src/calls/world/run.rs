@@ -1,18 +1,19 @@
-//! Runs a world: takes the next event, hands it to whom it happens to, and heals everything at the end.
+//! Runs a world of calls: handles one event after the other, and heals everything at the end.
 
 use std::time::Duration;
 
+use pointwork_core::decisions::Departure;
 use pointwork_core::{Announcer, Time};
 
 use super::state::CallWorld;
-use crate::calls::events::{CallEvent, Process};
+use crate::calls::events::{CallEvent, HandInOutcome, Process};
 use crate::calls::replica::ProcessState;
 use crate::time::WorldTime;
 use crate::trace::trace;
 
-/// How long it takes at most until everybody knows everything.
+/// How long it takes at most until all processes agree.
 const HEALING: Duration = Duration::from_secs(15);
-/// How long nobody comes or goes before everybody must know everything: what is under way arrives meanwhile.
+/// How long no client comes or goes before all processes must agree. Messages in flight arrive meanwhile.
 const QUIET: Duration = Duration::from_secs(1);
 
 impl CallWorld<'_> {
@@ -24,7 +25,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// Does what is next by `until`; `false` if there is nothing, or an invariant does not hold.
+    /// Handles the next event by `until`. Returns `false` if there is none, or an invariant does not hold.
     fn next_event(&mut self, until: Option<WorldTime>) -> bool {
         if let (Some(until), Some(at)) = (until, self.agenda.next_at())
             && at > until
@@ -60,9 +61,14 @@ impl CallWorld<'_> {
             CallEvent::Arrive { to, from, epoch, message } => self.arrive(to, from, epoch, message),
             CallEvent::Interrupted(process) => self.interrupted(process),
             CallEvent::Attached { process, breaks } => self.attached(process, breaks),
-            CallEvent::SendFailed { process, request } => self.send_failed(process, request),
+            CallEvent::SendFailed { process, request } => {
+                self.lose_request(process, request);
+                self.close_hand_in(process, request, HandInOutcome::Unreachable);
+            }
             CallEvent::AckOver { process, peer, request } => self.ack_over(process, peer, request),
-            CallEvent::HandInOver { process, request } => self.hand_in_over(process, request),
+            CallEvent::HandInOver { process, request } => {
+                self.close_hand_in(process, request, HandInOutcome::Unreachable);
+            }
             CallEvent::Unsubscribed(process) => self.unsubscribe(process),
             CallEvent::RedisUp => self.redis.is_up = true,
             CallEvent::Resume(process) => self.resume(process),
@@ -71,7 +77,7 @@ impl CallWorld<'_> {
             CallEvent::ShutdownCheck(process) => self.check_shutdown(process),
             CallEvent::ClientPacket { connection, packet } => self.handle_client_packet(connection, packet),
             CallEvent::ServerPacket { connection, packet } => self.handle_server_packet(connection, packet),
-            CallEvent::ServerNotices { connection } => self.server_notices(connection),
+            CallEvent::ServerNotices { connection } => self.close(connection, Departure::TransportLost),
             CallEvent::ClientNotices { connection } => self.client_notices(connection),
             CallEvent::Connect(client) => self.connect(client),
             CallEvent::Finish { client, token } => self.finish(client, token),
@@ -79,8 +85,8 @@ impl CallWorld<'_> {
         }
     }
 
-    /// The process that must run for an event to happen. What happens to one that is stopped waits for it; what happens to
-    /// one that has ended does not happen.
+    /// The process that must run for an event to happen. The events of a stopped process wait for it. Those of an ended
+    /// process do not happen.
     fn process_of(&self, event: &CallEvent) -> Option<Process> {
         match event {
             CallEvent::Tick(process) | CallEvent::Look(process) | CallEvent::Timer(process) => Some(*process),
@@ -98,18 +104,19 @@ impl CallWorld<'_> {
         }
     }
 
-    /// What a process's clock shows, after its machine has done what was due by then.
+    /// The time of a process, after its machine has handled its timeouts.
     pub(super) fn catch_up(&mut self, process: Process) -> Time {
         let replica = &mut self.replicas[process];
         let now = replica.clock.at(self.now);
+        #[cfg(test)]
+        replica.machine.pass(now);
         if replica.machine.poll_timeout().is_some_and(|at| at <= now) {
-            replica.machine.at(now).handle_timeout(now);
+            replica.machine.handle_timeout(now);
             self.run_commands(process);
         }
         now
     }
 
-    /// A machine's alarm goes off.
     fn alarm(&mut self, process: Process) {
         let replica = &mut self.replicas[process];
         if replica.alarm == Some(self.now) || replica.alarm.is_some_and(|at| at < self.now) {
@@ -119,11 +126,11 @@ impl CallWorld<'_> {
         self.arm(process);
     }
 
-    /// Sets an alarm for a machine unless there is an earlier one.
+    /// Schedules the timer of a machine, unless an earlier one is scheduled.
     pub(super) fn arm(&mut self, process: Process) {
         let replica = &mut self.replicas[process];
         let Some(at) = replica.machine.poll_timeout() else { return };
-        // Alarms are a little late now and then.
+        // Timers are a little late now and then.
         let late =
             if self.scenario.is_none() && self.chance.once_in(8) { self.chance.span(0, 3) } else { Duration::ZERO };
         let at = replica.clock.when(at).max(self.now) + late;
@@ -133,7 +140,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// Heals everything, lets every call end and every client leave, and looks at what holds then.
+    /// Heals everything, ends every call and every client, and checks the invariants of a quiet world.
     fn heal_and_end(&mut self) {
         trace!(self, "world", "everything heals");
         self.heal();
@@ -142,7 +149,7 @@ impl CallWorld<'_> {
         self.pass(Some(self.now + QUIET));
         self.check_in_step();
         self.is_quiet = false;
-        // From here on only what is open comes to its end.
+        // From now on no heartbeats are sent.
         self.is_ticking = false;
         self.pass(None);
         self.check_ended();
@@ -174,7 +181,7 @@ impl CallWorld<'_> {
             replica.clock.pace(now, 100);
             let breaks = replica.link.breaks;
             if replica.state == ProcessState::Ended {
-                // Whoever vanished is seen to be gone.
+                // Redis notices the processes that vanished.
                 self.unsubscribe(process);
             } else if !replica.link.hears {
                 self.agenda.enter(now, CallEvent::Attached { process, breaks });
@@ -189,12 +196,12 @@ impl CallWorld<'_> {
 
     fn check_in_step(&mut self) {
         let running = self.running();
-        let rosters: Vec<&Announcer> = running.iter().map(|process| &self.replicas[*process].roster).collect();
+        let announcers: Vec<&Announcer> = running.iter().map(|process| &self.replicas[*process].announcer).collect();
         for process in &running {
             let replica = &self.replicas[*process];
             let now = replica.clock.at(self.now);
-            self.audit.check_in_step(*process, &rosters, &self.names, now);
-            let (peers, unsynced) = (replica.book.peers(), replica.book.unsynced());
+            self.audit.check_in_step(*process, &announcers, &self.names, now);
+            let (peers, unsynced) = (replica.directory.peers(), replica.directory.unsynced());
             self.audit.demand((peers, unsynced) == (running.len() - 1, 0), "in-step", || {
                 format!("r{process} knows {peers} peers, {unsynced} of them not in step, of {}", running.len())
             });
@@ -215,7 +222,7 @@ impl CallWorld<'_> {
     fn check_nothing_left(&mut self) {
         for process in self.running() {
             let replica = &self.replicas[process];
-            let sockets = (replica.roster.sockets(), replica.book.sockets());
+            let sockets = (replica.announcer.sockets(), replica.directory.sockets());
             self.audit.check_nothing_left(process, &replica.machine);
             self.audit.demand(sockets == (0, 0), "nothing-left", || format!("r{process}: sockets {sockets:?}"));
         }

@@ -5,18 +5,17 @@ use std::time::Duration;
 use pointwork_core::decisions::Departure;
 
 use super::state::CallWorld;
-use crate::calls::display::process_name;
 use crate::calls::events::{CallEvent, Connection, PeerMessage, Process, ServerPacket, socket};
 use crate::calls::replica::{Origin, ProcessState, Shutdown};
 use crate::trace::trace;
 
-/// Between two looks whether all calls have ended.
+/// How often a process checks whether all calls have ended.
 const LOOK: Duration = Duration::from_millis(40);
 
 impl CallWorld<'_> {
-    /// A process begins to shut down: its daemons take no more calls.
+    /// Begins to shut down a process. Its daemons get no more calls.
     pub(super) fn shut_down(&mut self, process: Process) {
-        trace!(self, process_name(process), "shuts down");
+        trace!(self, "r{process}", "shuts down");
         let until = self.now + self.chance.span(200, 6_000);
         self.replicas[process].shutdown = Some(Shutdown { until, noted: Vec::new() });
         self.publish(process, None, PeerMessage::ShuttingDown, None);
@@ -24,12 +23,12 @@ impl CallWorld<'_> {
         self.agenda.enter(self.now + LOOK, CallEvent::ShutdownCheck(process));
     }
 
-    /// Leaves when nothing is in flight to its daemons and every peer knows, or when its time is over.
+    /// Ends the process when no call is in flight to its daemons and every peer knows, or when its time is over.
     pub(super) fn check_shutdown(&mut self, process: Process) {
         let replica = &self.replicas[process];
         let Some(shutdown) = &replica.shutdown else { return };
         let own = self.accepted_connections(process);
-        let here: usize = own.iter().map(|line| replica.machine.in_flight(socket(*line))).sum();
+        let here: usize = own.iter().map(|connection| replica.machine.in_flight(socket(*connection))).sum();
         let from_others = replica.awaited.iter().filter(|one| matches!(one.origin, Origin::Peer { .. })).count();
         let is_known = replica.liveness.present().all(|peer| shutdown.noted.contains(&peer));
         let is_quiet = here + from_others == 0 && is_known;
@@ -46,13 +45,13 @@ impl CallWorld<'_> {
         self.unsubscribe(process);
     }
 
-    /// A process ends at once. Its clients learn of it, and Redis does, soon or after a while.
+    /// Ends a process at once. Its clients and Redis notice it soon if `is_seen`, else after a while.
     pub(super) fn kill(&mut self, process: Process, is_seen: bool) {
-        trace!(self, process_name(process), "is killed{}", if is_seen { "" } else { ", and nobody sees it" });
+        trace!(self, "r{process}", "is killed{}", if is_seen { "" } else { ", and nobody sees it" });
         for connection in self.accepted_connections(process) {
             self.audit.socket_left(connection);
-            let line = &mut self.connections[connection];
-            (line.is_cut, line.is_accepted) = (true, false);
+            let entry = &mut self.connections[connection];
+            (entry.is_cut, entry.is_accepted) = (true, false);
         }
         for connection in 0..self.connections.len() {
             let client = self.connections[connection].client;
@@ -81,9 +80,10 @@ impl CallWorld<'_> {
         self.agenda.enter(next, CallEvent::Start);
     }
 
-    /// The connections that a process has accepted.
     pub(super) fn accepted_connections(&self, process: Process) -> Vec<Connection> {
         let all = self.connections.iter().enumerate();
-        all.filter(|(_, line)| line.process == process && line.is_accepted).map(|(connection, _)| connection).collect()
+        all.filter(|(_, entry)| entry.process == process && entry.is_accepted)
+            .map(|(connection, _)| connection)
+            .collect()
     }
 }

@@ -4,8 +4,7 @@ use pointwork_core::NumberedChange;
 use pointwork_core::decisions::{Departure, Traits};
 
 use super::state::CallWorld;
-use crate::calls::audit::CallAuditor;
-use crate::calls::display::process_name;
+use crate::calls::audit::CallRecord;
 use crate::calls::events::{
     CallEvent, CallRef, CallToken, ClientPacket, Connection, DaemonResult, PeerMessage, Process, ServerPacket, socket,
 };
@@ -14,21 +13,17 @@ use crate::calls::rooms::Room;
 use crate::draws::Drawn;
 use crate::trace::trace;
 
+/// How large a call is, in bytes.
+const CALL_BYTES: u32 = 100;
+
 impl CallWorld<'_> {
-    /// A client's packet arrives.
     pub(super) fn handle_client_packet(&mut self, connection: Connection, packet: ClientPacket) {
-        let line = &self.connections[connection];
-        let process = line.process;
-        if line.is_cut || !line.is_accepted && !matches!(packet, ClientPacket::Hello) {
+        let entry = &self.connections[connection];
+        let process = entry.process;
+        if entry.is_cut || !entry.is_accepted && !matches!(packet, ClientPacket::Hello) {
             return;
         }
-        trace!(
-            self,
-            process_name(process),
-            "c{}, socket {}: {packet}",
-            self.connections[connection].client,
-            connection + 1
-        );
+        trace!(self, "r{process}", "c{}, socket {}: {packet}", self.connections[connection].client, connection + 1);
         self.measure_result(&packet);
         match packet {
             ClientPacket::Hello => self.accept(process, connection),
@@ -46,11 +41,6 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A process learns that a connection is broken.
-    pub(super) fn server_notices(&mut self, connection: Connection) {
-        self.close(connection, Departure::TransportLost);
-    }
-
     fn accept(&mut self, process: Process, connection: Connection) {
         let client = &self.clients[self.connections[connection].client];
         let user = self.names.users[client.user].clone();
@@ -58,7 +48,7 @@ impl CallWorld<'_> {
         self.connections[connection].is_accepted = true;
         let now = self.catch_up(process);
         self.audit.socket_seen(process, socket(connection), 0, traits.resumable);
-        self.replicas[process].machine.at(now).handle_connect(socket(connection), user, 0, traits, now);
+        self.replicas[process].machine.handle_connect(socket(connection), user, 0, traits, now);
         self.run_commands(process);
     }
 
@@ -74,7 +64,7 @@ impl CallWorld<'_> {
         self.audit.demand(registered.is_ok(), "true-news", || format!("{registered:?} of a socket that is there"));
         self.run_commands(process);
         let resumable = self.clients[self.connections[connection].client].is_resumable;
-        let change = self.replicas[process].roster.join(socket(connection), user, resumable, method, now);
+        let change = self.replicas[process].announcer.join(socket(connection), user, resumable, method, now);
         self.announce(process, change);
     }
 
@@ -85,10 +75,10 @@ impl CallWorld<'_> {
         self.audit.method_unregistered(process, socket(connection), room, now);
         let (_, method) = self.names.of(room);
         let replica = &mut self.replicas[process];
-        let unregistered = replica.machine.at(now).handle_unregister(socket(connection), &method, now);
+        let unregistered = replica.machine.handle_unregister(socket(connection), &method, now);
         self.audit.demand(unregistered.is_ok(), "true-news", || format!("{unregistered:?} of a socket that is there"));
         self.run_commands(process);
-        let change = self.replicas[process].roster.leave(socket(connection), &method);
+        let change = self.replicas[process].announcer.leave(socket(connection), &method);
         self.announce(process, change);
     }
 
@@ -97,18 +87,18 @@ impl CallWorld<'_> {
         let timeout = std::time::Duration::from_millis(timeout_ms);
         let (_, method) = self.names.of(room);
         let replica = &mut self.replicas[process];
-        match replica.machine.handle_call(socket(connection), method, timeout, now) {
+        match replica.machine.handle_call(socket(connection), method, CALL_BYTES, timeout, now) {
             Ok(call) => {
                 replica.calls.push(token);
                 let count = replica.calls.len() as u64;
                 self.calls[token].taken_on = Some((process, call));
-                self.calls[token].arrives(self.now);
-                self.audit.call_taken(process, CallAuditor::record(token, socket(connection), room, timeout), now);
+                self.calls[token].arrived = Some(self.now);
+                self.audit.call_taken(process, CallRecord::new(token, socket(connection), room, timeout, now));
                 self.audit.demand(call.0 == count, "one-answer", || format!("{call:?} is the {count}th call"));
-                trace!(self, process_name(process), "  #{token} is call {}", call.0);
+                trace!(self, "r{process}", "  #{token} is call {}", call.0);
             }
             Err(refused) => {
-                trace!(self, process_name(process), "  #{token} is refused: {refused:?}");
+                trace!(self, "r{process}", "  #{token} is refused: {refused:?}");
                 self.audit.ends.count("refused");
                 self.measure_end(token, Some("refused"));
                 self.send_down(connection, ServerPacket::Answer { token });
@@ -119,17 +109,18 @@ impl CallWorld<'_> {
 
     fn acknowledge(&mut self, process: Process, connection: Connection, token: CallToken, given: DaemonResult) {
         let awaited = &mut self.replicas[process].awaited;
-        let its = |awaited: &AwaitedAck| awaited.connection == connection && awaited.token == token;
-        let Some(place) = awaited.iter().position(its) else { return };
-        match awaited.remove(place).origin {
-            Origin::Here(call) => self.answered(process, call, given),
-            Origin::Peer { process: peer, request } => {
+        let its = |awaited: &mut AwaitedAck| awaited.connection == connection && awaited.token == token;
+        let ack = awaited.extract_if(.., its).next();
+        match ack.map(|ack| ack.origin) {
+            None => {}
+            Some(Origin::Here(call)) => self.answered(process, call, given),
+            Some(Origin::Peer { process: peer, request }) => {
                 self.publish(process, Some(peer), PeerMessage::Reply { request, given }, None);
             }
         }
     }
 
-    /// Hands a request to a socket of this process; `false` if it cannot be.
+    /// Sends a request to a socket of this process. Returns `false` if it cannot be sent.
     pub(super) fn send_here(
         &mut self,
         process: Process,
@@ -152,15 +143,15 @@ impl CallWorld<'_> {
         true
     }
 
-    /// A process lets a connection go. Its acknowledgements end, before it is known that it has gone or after.
+    /// Closes a connection at its process. Its acknowledgements end before or after the machine hears of it.
     pub(super) fn close(&mut self, connection: Connection, cause: Departure) {
-        let line = &mut self.connections[connection];
-        if !std::mem::take(&mut line.is_accepted) {
+        let entry = &mut self.connections[connection];
+        if !std::mem::take(&mut entry.is_accepted) {
             return;
         }
-        let process = line.process;
-        line.is_cut = true;
-        trace!(self, process_name(process), "lets socket {} go: {cause:?}", connection + 1);
+        let process = entry.process;
+        entry.is_cut = true;
+        trace!(self, "r{process}", "lets socket {} go: {cause:?}", connection + 1);
         self.audit.socket_left(connection);
         self.chance.name(Drawn::Close, connection as u64, 0);
         let are_acks_first = !self.chance.once_in(3);
@@ -174,7 +165,7 @@ impl CallWorld<'_> {
         if !are_acks_first {
             self.end_acks(process, connection);
         }
-        let change = self.replicas[process].roster.gone(socket(connection), cause);
+        let change = self.replicas[process].announcer.gone(socket(connection), cause);
         self.announce(process, change);
     }
 
@@ -191,7 +182,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// Nothing passes a connection any more. Both sides learn of it, each after a while.
+    /// Breaks a connection. Each side notices it after a while.
     pub(super) fn cut(&mut self, connection: Connection, server: &[(usize, u64, u64)], client: &[(usize, u64, u64)]) {
         self.connections[connection].is_cut = true;
         self.chance.name(Drawn::Cut, connection as u64, 0);

@@ -1,15 +1,15 @@
-//! The world of one schedule: what there is in it, and how it begins.
+//! Holds the state of a world of calls, and starts it.
 
 use crate::agenda::Agenda;
 use crate::calls::audit::CallAuditor;
 use crate::calls::client::{ClientConnection, SimulatedClient};
-use crate::calls::display::process_name;
 use crate::calls::events::{CallEvent, CallToken, ClientId};
-use crate::calls::machine::Flaw;
 use crate::calls::outcomes::MeasuredCall;
 use crate::calls::replica::{CallReplica, PROCESSES_MAX};
 use crate::calls::rooms::RoomNames;
 use crate::calls::rules::Rules;
+#[cfg(test)]
+use crate::calls::tests::Flaw;
 use crate::chance::Chance;
 use crate::counts::Counts;
 use crate::draws::{Drawn, Draws};
@@ -17,53 +17,53 @@ use crate::scenario::RpcScenario;
 use crate::time::WorldTime;
 use crate::trace::{Trace, trace};
 
-/// Everything there is.
+/// The state of a world of calls.
 pub(crate) struct CallWorld<'a> {
     pub(super) rules: &'a dyn Rules,
-    /// What it is like; without one everything there is goes wrong.
+    /// Without one, every kind of fault happens.
     pub(super) scenario: Option<&'a RpcScenario>,
     pub(super) draws: Draws,
-    pub(super) flaw: Option<Flaw>,
+    #[cfg(test)]
+    pub(crate) flaw: Option<Flaw>,
     pub(super) chance: Chance,
     pub(super) now: WorldTime,
     pub(super) agenda: Agenda<WorldTime, CallEvent>,
-    pub(super) replicas: Vec<CallReplica>,
+    pub(crate) replicas: Vec<CallReplica>,
     pub(super) clients: Vec<SimulatedClient>,
-    /// Every connection there ever was.
+    /// All connections, including ended ones.
     pub(super) connections: Vec<ClientConnection>,
-    /// Every call there ever was.
+    /// All calls, including ended ones.
     pub(super) calls: Vec<MeasuredCall>,
-    /// Calls that were given up, and may have been wrongly.
+    /// Calls that were given up, perhaps wrongly.
     pub(super) given_up: Vec<CallToken>,
     pub(super) names: RoomNames,
     pub(super) redis: Redis,
     pub(crate) audit: CallAuditor,
     pub(crate) trace: Trace<'a>,
-    /// What went wrong how often.
+    /// How often each fault happened.
     pub(crate) faults: Counts,
     pub(crate) steps: u32,
     pub(super) steps_max: u32,
     /// How many steps in a hundred are faults.
     pub(super) faults_percent: usize,
-    /// Nothing goes wrong any more.
+    /// No more faults happen.
     pub(super) is_healed: bool,
-    /// Nobody comes or goes.
+    /// No client connects, and no connection ends.
     pub(super) is_quiet: bool,
-    /// Processes send heartbeats and look after each other.
+    /// Processes send heartbeats and check their peers.
     pub(super) is_ticking: bool,
 }
 
 /// What all processes share.
 pub(super) struct Redis {
     pub(super) is_up: bool,
-    /// What is under way when it goes down is lost.
+    /// It grows with each restart. Messages of an older epoch are lost.
     pub(super) epoch: u32,
 }
 
 impl<'a> CallWorld<'a> {
     pub(crate) fn new(
         (seed, steps_max): (u64, u32),
-        flaw: Option<Flaw>,
         scenario: Option<&'a RpcScenario>,
         rules: &'a dyn Rules,
         trace: Trace<'a>,
@@ -72,7 +72,8 @@ impl<'a> CallWorld<'a> {
             rules,
             scenario,
             draws: Draws::new(seed),
-            flaw,
+            #[cfg(test)]
+            flaw: None,
             chance: if scenario.is_some() { Chance::by_name(seed) } else { Chance::new(seed) },
             now: WorldTime::ZERO,
             agenda: Agenda::new(),
@@ -109,26 +110,28 @@ impl<'a> CallWorld<'a> {
         world
     }
 
-    /// A process starts, unless there were too many already.
+    /// Starts a process, unless there were too many already.
     pub(super) fn start(&mut self) {
         if self.replicas.len() == PROCESSES_MAX {
             return;
         }
         let started = self.replicas.len();
-        self.replicas.push(CallReplica::new(self.flaw, self.now));
+        self.replicas.push(CallReplica::new(self.now));
+        #[cfg(test)]
+        self.set_flaw(self.flaw);
         self.audit.process_started();
-        trace!(self, process_name(started), "starts");
+        trace!(self, "r{started}", "starts");
         let ready = self.now + self.chance.span(5, 50);
         self.agenda.enter(ready, CallEvent::Attached { process: started, breaks: 0 });
         let tick = self.now + self.chance.span(50, 300);
         self.agenda.enter(tick, CallEvent::Tick(started));
         let now = self.catch_up(started);
         self.audit.link_changed(started, false);
-        self.replicas[started].machine.at(now).handle_link(false, now);
+        self.replicas[started].machine.handle_link(false, now);
         self.run_commands(started);
     }
 
-    /// A client that will connect soon: a daemon, or one that only calls.
+    /// Adds a client that connects soon: a daemon, or one that only calls.
     pub(super) fn add_client(&mut self, is_daemon: bool) {
         self.chance.name(Drawn::World, 2, self.clients.len() as u64);
         let user = usize::from(self.chance.once_in(4));
@@ -143,7 +146,7 @@ impl<'a> CallWorld<'a> {
         self.connect_after(self.clients.len() - 1, &[(1, 0, 400)]);
     }
 
-    /// A client connects after a while, unless it is about to already.
+    /// Connects a client after a while, unless it is about to connect already.
     pub(super) fn connect_after(&mut self, client: ClientId, spans: &[(usize, u64, u64)]) {
         if !std::mem::replace(&mut self.clients[client].is_connecting, true) {
             self.chance.name(Drawn::Return, client as u64, self.clients[client].connections);

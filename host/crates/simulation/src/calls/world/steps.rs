@@ -1,34 +1,33 @@
-//! Takes the steps of a schedule: what clients do of their own accord, at random or as a scenario says.
+//! Takes the steps of a schedule: actions of clients and faults, at random or as a scenario says.
 
 use std::time::Duration;
 
 use pointwork_core::{AskId, CallId};
 
-use super::faults::Fault;
 use super::state::CallWorld;
-use crate::calls::display::client_name;
-use crate::calls::events::{CallEvent, CallRef, CallToken, ClientId, ClientPacket, Connection, Process, Resumed};
+use crate::calls::events::{CallEvent, CallRef, CallToken, ClientId, ClientPacket, Process, Resumed};
 use crate::calls::rooms::{METHODS, Room};
 use crate::calls::rules::RuleMoment;
 use crate::chance::Chance;
 use crate::draws::Drawn;
 use crate::scenario::{RpcScenario, Span};
+use crate::time::{BEGAN_MS, WorldTime};
 use crate::trace::trace;
 
-/// How many clients there are at most, those that have left included.
+/// How many clients there are at most, including those that have left.
 const CLIENTS_MAX: usize = 24;
-/// The wall clock when the world began, in milliseconds since 1970.
-const BEGAN_MS: u64 = 1_800_000_000_000;
+/// Something that a client does of its own accord.
+type ClientStep<'a> = fn(&mut CallWorld<'a>);
 
 impl CallWorld<'_> {
-    /// One step, and the next one after a while.
+    /// Takes a random step, and schedules the next one.
     pub(super) fn random_step(&mut self) {
         if self.is_healed {
             return;
         }
         self.steps += 1;
         if self.chance.below(100) < self.faults_percent {
-            self.fault();
+            self.random_fault();
         } else {
             match self.chance.below(100) {
                 0..=57 => self.call_something(),
@@ -51,7 +50,7 @@ impl CallWorld<'_> {
         self.agenda.enter(next, CallEvent::Step);
     }
 
-    pub(super) fn call_something(&mut self) {
+    fn call_something(&mut self) {
         // Daemons call, too, but less.
         let is_any = self.chance.once_in(5);
         let Some(client) = self.any_connected(|is_daemon| is_any || !is_daemon) else { return };
@@ -66,14 +65,14 @@ impl CallWorld<'_> {
         }
     }
 
-    pub(super) fn register_something(&mut self) {
+    fn register_something(&mut self) {
         let Some(client) = self.any_connected(|is_daemon| is_daemon) else { return };
         let room = self.any_room(client);
         self.clients[client].rooms |= room.bit();
         self.send_from_client(client, ClientPacket::Register(room));
     }
 
-    pub(super) fn unregister_something(&mut self) {
+    fn unregister_something(&mut self) {
         let Some(client) = self.any_connected(|is_daemon| is_daemon) else { return };
         let room = self.any_room(client);
         self.clients[client].rooms &= !room.bit();
@@ -84,17 +83,17 @@ impl CallWorld<'_> {
         }
     }
 
-    pub(super) fn lose_connection(&mut self) {
+    fn lose_connection(&mut self) {
         let is_any = self.chance.once_in(4);
         let Some(client) = self.any_connected(|is_daemon| is_daemon || is_any) else { return };
         let Some(connection) = self.clients[client].connection else { return };
         self.faults.count("connection cut");
-        trace!(self, client_name(client), "its connection breaks");
+        trace!(self, "c{client}", "its connection breaks");
         let server = [(6, 0, 5), (3, 5, 2_000), (1, 2_000, 25_000)];
         self.cut(connection, &server, &[(6, 0, 50), (3, 50, 3_000), (1, 3_000, 20_000)]);
     }
 
-    pub(super) fn close_connection(&mut self) {
+    fn close_connection(&mut self) {
         let Some(client) = self.any_connected(|_| true) else { return };
         self.close_from(client);
         self.disconnected(client);
@@ -108,7 +107,7 @@ impl CallWorld<'_> {
         self.disconnected(client);
     }
 
-    /// Somebody hands in what is not theirs, or has been handed in.
+    /// A client hands in another user's result, or one that was already handed in.
     fn hand_in_anything(&mut self) {
         let Some(client) = self.any_connected(|_| true) else { return };
         let newest = self.calls.len().min(8);
@@ -123,7 +122,7 @@ impl CallWorld<'_> {
         self.send_from_client(client, ClientPacket::HandIn { call: CallRef { process, call }, value: u64::MAX });
     }
 
-    /// Somebody claims to be another user's daemon that is back.
+    /// A client claims to be another user's daemon that has reconnected.
     fn resume_anothers(&mut self) {
         let Some(client) = self.any_connected(|_| true) else { return };
         let Some(daemon) = self.any_connected(|is_daemon| is_daemon) else { return };
@@ -136,9 +135,8 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A client closes its connection on purpose.
     pub(super) fn close_from(&mut self, client: ClientId) {
-        trace!(self, client_name(client), "closes its connection");
+        trace!(self, "c{client}", "closes its connection");
         self.send_from_client(client, ClientPacket::Close);
     }
 
@@ -148,20 +146,20 @@ impl CallWorld<'_> {
         }
     }
 
-    /// A client that believes to be connected, and is a daemon or not.
+    /// A random client that believes to be connected. `is_wanted` is given whether it is a daemon.
     fn any_connected(&mut self, is_wanted: impl Fn(bool) -> bool) -> Option<ClientId> {
         let start = self.chance.below(self.clients.len());
         let mut around = (0..self.clients.len()).map(|offset| (start + offset) % self.clients.len());
         around.find(|client| self.clients[*client].connection.is_some() && is_wanted(self.clients[*client].rooms != 0))
     }
 
-    /// A method of a client's user; the first ones more often.
+    /// A random method of a client's user. The first methods are more likely.
     fn any_room(&mut self, client: ClientId) -> Room {
         let among = 1 + self.chance.below(METHODS);
         Room::new(self.clients[client].user, self.chance.below(among))
     }
 
-    /// How many there are of something.
+    /// Draws how many there are of something.
     pub(super) fn count(
         &mut self,
         nth: u64,
@@ -175,7 +173,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// Whether a new daemon can hand in results.
+    /// Draws whether a new daemon can hand in results.
     pub(super) fn may_resume(&mut self) -> bool {
         match self.scenario {
             Some(scenario) => self.chance.percent(scenario.resumable_percent),
@@ -183,7 +181,7 @@ impl CallWorld<'_> {
         }
     }
 
-    /// One step of a scenario, and the next one after a while.
+    /// Takes a step of a scenario, and schedules the next one.
     pub(super) fn scenario_step(&mut self, scenario: &RpcScenario) {
         if self.is_healed {
             return;
@@ -196,49 +194,21 @@ impl CallWorld<'_> {
         if self.chance.percent(scenario.faults.percent) {
             self.scenario_fault(scenario, nth);
         } else {
-            let steps = &scenario.clients;
-            let weights = [steps.call, steps.register, steps.unregister, steps.lose, steps.close];
-            match self.weighed(&weights) {
-                0 => self.call_something(),
-                1 => self.register_something(),
-                2 => self.unregister_something(),
-                3 => self.lose_connection(),
-                _ => self.close_connection(),
+            let weights = &scenario.clients;
+            let steps: [(u64, ClientStep<'_>); 5] = [
+                (weights.call, Self::call_something),
+                (weights.register, Self::register_something),
+                (weights.unregister, Self::unregister_something),
+                (weights.lose, Self::lose_connection),
+                (weights.close, Self::close_connection),
+            ];
+            if let Some((_, step)) = self.chance.weighed(&steps, |(weight, _)| *weight as usize) {
+                step(self);
             }
         }
     }
 
-    fn scenario_fault(&mut self, scenario: &RpcScenario, nth: u64) {
-        self.chance.name(Drawn::Fault, 0, nth);
-        let Some(process) = self.any_running() else { return };
-        let faults = &scenario.faults;
-        let weights = [
-            (Fault::Stall, faults.stall),
-            (Fault::RedisLink, faults.link),
-            (Fault::Overrun, faults.overrun),
-            (Fault::Stop, faults.hang),
-            (Fault::Kill, faults.kill),
-            (Fault::Vanish, faults.vanish),
-            (Fault::Drain, faults.drain),
-            (Fault::Redis, faults.redis),
-        ];
-        let which = self.weighed(&weights.map(|(_, weight)| weight));
-        self.inject(process, weights[which].0);
-    }
-
-    /// One of these by its weight; they are not all 0.
-    fn weighed(&mut self, weights: &[u64]) -> usize {
-        let mut left = self.chance.below(weights.iter().sum::<u64>() as usize) as u64;
-        for (place, weight) in weights.iter().enumerate() {
-            if left < *weight {
-                return place;
-            }
-            left -= weight;
-        }
-        0
-    }
-
-    /// A daemon sets to work on a request: as long as the call takes, times how slow this daemon is.
+    /// A daemon begins a request. It takes the time of the call times the slowness of the daemon.
     pub(super) fn scenario_work(&mut self, scenario: &RpcScenario, client: ClientId, token: CallToken) {
         self.chance.name(Drawn::Quickness, client as u64, 0);
         let slowness = self.chance.number(Span { min: 100, max: 100 * scenario.slowest_times });
@@ -253,16 +223,9 @@ impl CallWorld<'_> {
         self.agenda.enter(begins + work, CallEvent::Finish { client, token });
     }
 
-    /// The next packet of a connection.
-    pub(super) fn name_packet(&mut self, connection: Connection) {
-        let line = &mut self.connections[connection];
-        line.packets += 1;
-        self.chance.name(Drawn::Packet, connection as u64, line.packets);
-    }
-
-    /// Time and chance of a question.
+    /// The time and the random bits for a question.
     pub(super) fn rule_moment(&self, process: Process, call: CallId, ask: AskId) -> RuleMoment {
-        let since_ms = self.now.since(crate::time::WorldTime::ZERO).as_millis();
+        let since_ms = self.now.since(WorldTime::ZERO).as_millis();
         let token = self.replicas[process].calls.get(call.0 as usize - 1).copied().unwrap_or_default();
         RuleMoment {
             now_ms: BEGAN_MS + u64::try_from(since_ms).unwrap_or(u64::MAX / 2),

@@ -1,14 +1,15 @@
-//! The auditor of a world of devices: what it knows of each socket and device, and how it says that an invariant is broken.
+//! Holds what the auditor knows of each socket and device, and the first invariant that did not hold.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use pointwork_core::SocketId;
 use pointwork_core::devices::{DeviceSettings, DeviceStatus, LocalHolder};
 
-use super::trials::TrialCounts;
 use crate::counts::Counts;
+#[cfg(test)]
+use crate::devices::tests::TrialCounts;
 use crate::time::{MS, SECOND};
 use crate::violation::Violation;
 
@@ -22,17 +23,18 @@ pub(crate) struct DeviceAuditor {
     pub(super) now_us: u64,
     /// When the step before was over.
     pub(super) last_step_us: u64,
-    pub(super) sockets: BTreeMap<SocketId, SocketRecord>,
+    pub(crate) sockets: BTreeMap<SocketId, SocketRecord>,
     /// Those that were refused in this step.
     pub(super) refused: Vec<SocketId>,
     pub(super) devices: BTreeMap<Arc<str>, DeviceRecord>,
     pub(super) heartbeat_timeout_us: u64,
     pub(super) offline_debounce_us: u64,
     /// When the store was last in trouble, or may have been.
-    pub(super) trouble_us: Option<u64>,
+    pub(crate) trouble_us: Option<u64>,
     /// What is written is an operator's change.
     pub(crate) is_operating: bool,
-    pub(super) trials: TrialCounts,
+    #[cfg(test)]
+    pub(crate) trials: TrialCounts,
     /// What happened. Only random schedules count.
     pub(crate) counts: Option<Counts>,
     /// The first invariant that did not hold.
@@ -41,26 +43,26 @@ pub(crate) struct DeviceAuditor {
 
 /// What a socket was told.
 #[derive(Default)]
-pub(super) struct SocketRecord {
-    pub(super) arrived_us: Option<u64>,
-    pub(super) refreshes: usize,
+pub(crate) struct SocketRecord {
+    pub(crate) arrived_us: Option<u64>,
+    pub(crate) refreshes: usize,
     pub(super) is_checked: bool,
     /// It proved a token, or brought a pairing code.
     pub(super) is_proved: bool,
-    pub(super) is_registered: bool,
+    pub(crate) is_registered: bool,
     pub(super) is_refused: bool,
-    pub(super) is_told_to_close: bool,
+    pub(crate) is_told_to_close: bool,
 }
 
 /// What is known of a device.
 #[derive(Default)]
-pub(super) struct DeviceRecord {
+pub(crate) struct DeviceRecord {
     /// Its sockets that were in place, and when they were last, if they are not now.
     pub(super) in_place: Vec<(SocketId, Option<u64>)>,
     /// The greatest epoch by which a socket was accepted.
     pub(super) accepted: u64,
     /// What dashboards show: the status with the greatest epoch.
-    pub(super) shown: (u64, DeviceStatus),
+    pub(crate) shown: (u64, DeviceStatus),
     /// A replica takes a socket for the holder, and knows that the record says so.
     pub(super) is_held: bool,
     /// When that was last so, if it is not now.
@@ -84,12 +86,10 @@ impl DeviceAuditor {
         }
     }
 
-    /// A step begins.
     pub(crate) fn begin_step(&mut self, now_us: u64) {
         (self.last_step_us, self.now_us) = (self.now_us, now_us);
     }
 
-    /// The store is in trouble, or may be.
     pub(crate) fn trouble(&mut self) {
         self.trouble_us = Some(self.now_us);
     }
@@ -98,17 +98,9 @@ impl DeviceAuditor {
         self.trouble_us.is_some_and(|at| self.now_us - at < TROUBLE_US)
     }
 
-    /// Counts something that happened.
-    pub(crate) fn count(&mut self, what: impl Into<Cow<'static, str>>) {
+    pub(crate) fn count(&mut self, what: fmt::Arguments<'_>) {
         if let Some(counts) = &mut self.counts {
-            counts.count(what);
-        }
-    }
-
-    /// Counts something whose name must be put together first.
-    pub(crate) fn count_with(&mut self, what: impl FnOnce() -> String) {
-        if let Some(counts) = &mut self.counts {
-            counts.count(what());
+            counts.count(what.to_string());
         }
     }
 
@@ -118,10 +110,7 @@ impl DeviceAuditor {
         }
     }
 
-    pub(super) fn device(&mut self, device: &Arc<str>) -> &mut DeviceRecord {
-        if !self.devices.contains_key(device) {
-            self.devices.insert(device.clone(), DeviceRecord::default());
-        }
-        self.devices.get_mut(device).unwrap_or_else(|| unreachable!())
+    pub(crate) fn device(&mut self, device: &Arc<str>) -> &mut DeviceRecord {
+        self.devices.entry(device.clone()).or_default()
     }
 }

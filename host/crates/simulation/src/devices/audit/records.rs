@@ -1,4 +1,4 @@
-//! Judges what the store is made to hold of each device, and whom the replicas take for its holder.
+//! Judges the records that the store takes, and the sockets that replicas take for holders.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use pointwork_core::decisions::Happening;
 use pointwork_core::devices::{DeviceRecord, DeviceStatus};
 
 use super::auditor::{Believed, DeviceAuditor, HISTORY_MAX};
-use crate::time::{MS, SECOND};
+use crate::time::SECOND;
 
 /// For how long it is remembered that a socket was in place.
 const REMEMBERED_US: u64 = 60 * SECOND;
 
 impl DeviceAuditor {
-    /// The store takes a record. `believed` are the sockets that replicas take for holders of the device, `silence_us` is the
-    /// longest time in which the new holder gave no heartbeat, if that is a socket that is there.
+    /// The store takes a record. `believed` are the sockets that replicas take for holders of the device, `silence_us`
+    /// is the longest time in which the new holder gave no heartbeat, if that is a socket that is there.
     pub(crate) fn check_written(
         &mut self,
         device: &Arc<str>,
@@ -56,8 +56,8 @@ impl DeviceAuditor {
         self.demand(is_debounced || is_in_trouble, "debounced", || format!("{device} is offline after {away_us:?} us"));
     }
 
-    /// A step is over in which something may have happened to a device. `named` is the open socket that its record names: its
-    /// replica may still wait for the news that it was accepted.
+    /// A step is over in which something may have happened to a device. `named` is the open socket that its record
+    /// names: its replica may still wait for the news that it was accepted.
     pub(crate) fn check_device(
         &mut self,
         device: &Arc<str>,
@@ -92,66 +92,5 @@ impl DeviceAuditor {
             !in_place.contains(socket) && left_us.is_none_or(|at| now_us - at < REMEMBERED_US)
         });
         known.in_place.extend(in_place.into_iter().map(|socket| (socket, None)));
-    }
-
-    /// The store took a record of a device that may be exposed to an experiment. `is_alive`: the client of the previous
-    /// holder is there.
-    pub(crate) fn count_written(
-        &mut self,
-        device: &Arc<str>,
-        old: &DeviceRecord,
-        new: &DeviceRecord,
-        is_alive: bool,
-        now_ms: u64,
-    ) {
-        self.trials.written(device, old, new, is_alive, now_ms);
-    }
-
-    /// A socket of a device is half-open for so long.
-    pub(crate) fn count_half_open(&mut self, device: &Arc<str>, span_us: u64) {
-        *self.trials.half_open_ms.entry(device.clone()).or_default() += span_us / MS;
-        self.count("half-open");
-    }
-
-    /// After every step: a device's trial counts what was counted beside it.
-    pub(crate) fn check_trial(&mut self, device: &Arc<str>, record: &DeviceRecord, now_ms: u64) {
-        let is_calm = self.trouble_us.is_none();
-        let outcomes = match self.trials.check(device, record, is_calm, now_ms) {
-            Ok(outcomes) => outcomes,
-            Err(what) => return self.demand(false, "trial-counts", || format!("{device}: {what}")),
-        };
-        let Some(over) = outcomes else { return };
-        let reached = [
-            (true, "trial over"),
-            (over.flips > 0, "trial with flips"),
-            (over.refused > 0, "trial with refusals"),
-            (over.failures > 0, "trial with failures"),
-            (over.stranded_ms > 0, "trial stranded"),
-            (over.offline_ms > 0, "trial offline"),
-            (over.is_stable && over.stable_ms > 0, "trial stable"),
-        ];
-        for (_, what) in reached.into_iter().filter(|(is_reached, _)| *is_reached) {
-            self.count(what);
-        }
-    }
-
-    /// When all is quiet: a device has one registered socket at most, which its record names, and record and dashboards show
-    /// whether it is there. `registered` are its registered sockets; the record's status must be `expected`.
-    /// `is_lost`: what dashboards were told may be lost.
-    pub(crate) fn check_quiet(
-        &mut self,
-        device: &Arc<str>,
-        record: &DeviceRecord,
-        registered: &[(SocketId, bool)],
-        expected: DeviceStatus,
-        is_lost: bool,
-    ) {
-        let shown = if is_lost { record.status } else { self.device(device).shown.1 };
-        self.demand(registered.len() <= 1, "one-holder", || format!("{device} has {registered:?}, of {record:?}"));
-        let is_in_place = registered.iter().all(|(_, is_holder)| *is_holder);
-        self.demand(is_in_place, "not-stranded", || format!("{device} has {registered:?}, its record is {record:?}"));
-        let is_vacant = registered.is_empty() == record.holder.is_none();
-        let is_true = is_vacant && (record.status, shown) == (expected, expected);
-        self.demand(is_true, "status-is-true", || format!("{device}, {registered:?}: {record:?}, shown is {shown:?}"));
     }
 }

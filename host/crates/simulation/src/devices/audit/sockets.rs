@@ -12,7 +12,6 @@ use pointwork_core::devices::{
 use super::auditor::{DeviceAuditor, HISTORY_MAX, SocketRecord};
 
 impl DeviceAuditor {
-    /// A `device:register` arrives.
     pub(crate) fn registers(&mut self, socket: SocketId, is_pairing: bool) {
         let now_us = self.now_us;
         let record = self.sockets.entry(socket).or_default();
@@ -26,18 +25,12 @@ impl DeviceAuditor {
         }
     }
 
-    /// A socket has proved its token.
     pub(crate) fn proves(&mut self, socket: SocketId) {
         self.sockets.entry(socket).or_default().is_proved = true;
     }
 
-    /// A socket has ended at its replica.
     pub(crate) fn closes(&mut self, socket: SocketId) {
         self.sockets.remove(&socket);
-    }
-
-    pub(crate) fn is_registered(&self, socket: SocketId) -> bool {
-        self.sockets.get(&socket).is_some_and(|record| record.is_registered && !record.is_told_to_close)
     }
 
     /// A replica wants something done. `record` is what the store holds of the device that the command's socket is of.
@@ -72,7 +65,7 @@ impl DeviceAuditor {
             DeviceCommand::Close { socket, why } => self.check_close(*socket, *why, record),
             DeviceCommand::Status { device, status, epoch, .. } => {
                 self.shows(device, *epoch, *status);
-                self.count_with(|| format!("status {status:?}"));
+                self.count(format_args!("status {status:?}"));
             }
             DeviceCommand::Event(event) => self.check_event(event),
             _ => {}
@@ -116,7 +109,7 @@ impl DeviceAuditor {
         why: CloseReason,
         record: impl Fn(SocketId) -> Option<&'r DeviceRecord>,
     ) {
-        self.count_with(|| format!("closed {why:?}"));
+        self.count(format_args!("closed {why:?}"));
         let is_in_trouble = self.is_in_trouble();
         let Some(known) = self.sockets.get_mut(&socket) else { return };
         known.is_told_to_close = true;
@@ -128,7 +121,7 @@ impl DeviceAuditor {
     }
 
     fn check_event(&mut self, event: &SessionEvent) {
-        self.count_with(|| format!("{:?} {:?}", event.outcome, event.reason));
+        self.count(format_args!("{:?} {:?}", event.outcome, event.reason));
         let (Some(device), Some(socket)) = (&event.device, event.socket) else { return };
         let Some(record) = self.sockets.get_mut(&socket) else { return };
         let arrived_us = record.arrived_us.take_if(|_| event.outcome == SessionOutcome::Refused);
@@ -148,12 +141,5 @@ impl DeviceAuditor {
             let is_told = self.sockets.get(&socket).is_none_or(|record| record.is_told_to_close);
             self.demand(is_told, "refused-is-closed", || format!("{socket:?} was refused, and is not closed"));
         }
-    }
-
-    /// When all is quiet: every register was answered.
-    pub(crate) fn check_answered(&mut self) {
-        let is_open = |record: &SocketRecord| record.arrived_us.is_some() || record.refreshes > 0;
-        let open = self.sockets.iter().find(|(_, record)| is_open(record)).map(|(socket, _)| *socket);
-        self.demand(open.is_none(), "every-register-answered", || format!("{open:?} was not answered"));
     }
 }

@@ -1,4 +1,5 @@
-//! What the clients of a scenario do: they open sockets in bursts, lose them, move, and answer to what they are told.
+//! Moves the clients of a scenario: they open sockets in bursts, lose them, change networks, and react to refusals and
+//! evictions.
 
 use pointwork_core::decisions::Departure;
 
@@ -9,7 +10,7 @@ use crate::draws::Drawn;
 use crate::scenario::{Span, When};
 use crate::time::MS;
 
-/// A client that finds no replica tries again after so long.
+/// After how long a client tries again that found no replica.
 const NOBODY_US: u64 = 500 * MS;
 /// How late a client comes back that was told when to, in milliseconds.
 const LATE_MS: Span = Span { min: 0, max: 50 };
@@ -19,7 +20,7 @@ const BROKEN_MS: Span = Span { min: 0, max: 2_000 };
 impl DeviceWorld<'_> {
     /// The next socket of a burst. A client without the bug closes its earlier ones.
     pub(super) fn open_next(&mut self, device: usize) {
-        let Some(scenario) = self.conditions.scenario else { return };
+        let Some(scenario) = self.scenario else { return };
         let earlier = self.devices[device].connectors.len();
         let connector = self.add_connector(device);
         self.open(device, connector);
@@ -47,7 +48,7 @@ impl DeviceWorld<'_> {
         if self.running.is_empty() {
             return self.after(NOBODY_US, DeviceEvent::Reopen { device, connector });
         }
-        let place = self.conditions.draws.below(self.running.len() as u64, Drawn::Replica, name, 0) as usize;
+        let place = self.draws.below(self.running.len() as u64, Drawn::Replica, name, 0) as usize;
         self.devices[device].meter.opens(self.now_us);
         let socket = self.add_socket(SimulatedSocket::new(device, connector, self.running[place], name));
         let packet_us = self.packet_us(socket);
@@ -61,8 +62,8 @@ impl DeviceWorld<'_> {
             return;
         }
         self.ended_at_client(socket);
-        let Some(scenario) = self.conditions.scenario else { return };
-        let (clients, draws) = (&scenario.clients, self.conditions.draws);
+        let Some(scenario) = self.scenario else { return };
+        let (clients, draws) = (&scenario.clients, self.draws);
         let wait_us = match (end, clients.when_refused, clients.when_evicted) {
             (SocketEnd::Refused { retry_after_ms }, When::Obeys, _) => {
                 u64::from(retry_after_ms) * MS + draws.micros(LATE_MS, Drawn::Jitter, name, 0)
@@ -79,8 +80,8 @@ impl DeviceWorld<'_> {
     /// A device's network breaks: all its sockets with it. The connection that it opened last comes back, or all of
     /// a client with the bug.
     pub(super) fn break_network(&mut self, device: usize, nth: u64) {
-        let Some(scenario) = self.conditions.scenario else { return };
-        let (network, draws, whom) = (&scenario.network, self.conditions.draws, device as u64);
+        let Some(scenario) = self.scenario else { return };
+        let (network, draws, whom) = (&scenario.network, self.draws, device as u64);
         let is_half_open = draws.percent(network.half_open_percent, Drawn::HalfOpen, whom, nth);
         let away_us = draws.micros(network.away_ms, Drawn::Away, whom, nth);
         let notice_us = draws.micros(BROKEN_MS, Drawn::Noticed, whom, nth);
@@ -104,11 +105,11 @@ impl DeviceWorld<'_> {
         }
     }
 
-    /// A device that has a socket moves to another network: it opens a socket there, and the old ones close soon after or are
-    /// left half-open.
+    /// A device that has a socket moves to another network: it opens a socket there, and the old ones close soon after
+    /// or are left half-open.
     pub(super) fn move_device(&mut self, device: usize, nth: u64) {
-        let Some(scenario) = self.conditions.scenario else { return };
-        let (network, draws, whom) = (&scenario.network, self.conditions.draws, device as u64);
+        let Some(scenario) = self.scenario else { return };
+        let (network, draws, whom) = (&scenario.network, self.draws, device as u64);
         let old = self.open_sockets(device);
         if old.is_empty() {
             return;

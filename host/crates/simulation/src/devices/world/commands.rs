@@ -1,19 +1,15 @@
-//! Carries out what the machines say, as a host does: in order, and brings them what comes of it.
+//! Carries out the commands of the machines in order, as a host does.
 
 use std::sync::Arc;
 
 use pointwork_core::SocketId;
 use pointwork_core::decisions::Departure;
 use pointwork_core::devices::{CloseReason, DeviceCommand, OpId, Proof, RegisterId};
-use pointwork_core::experiments::Exposure;
 
 use super::state::DeviceWorld;
-use crate::devices::conditions::AnswerTime;
 use crate::devices::events::{DeviceEvent, DeviceOperation, SocketEnd};
-use crate::devices::flaw::DeviceFlaw;
 use crate::devices::rules::SettleQuestion;
 use crate::devices::sockets::{Credential, index, number};
-use crate::time::SECOND;
 
 impl DeviceWorld<'_> {
     /// Carries out everything that the running replicas want done.
@@ -26,13 +22,13 @@ impl DeviceWorld<'_> {
         }
     }
 
-    pub(super) fn execute(&mut self, replica: usize, command: DeviceCommand) {
+    pub(crate) fn execute(&mut self, replica: usize, command: DeviceCommand) {
         if self.trace.is_on() {
             let uid = self.replicas[replica].uid.clone();
             self.trace(&uid, || format!("  {command:?}"));
         }
-        let is_forgotten = matches!(command, DeviceCommand::Close { why: CloseReason::Refused, .. });
-        if is_forgotten && self.flaw == Some(DeviceFlaw::NewcomerNotClosed) {
+        #[cfg(test)]
+        if self.forgets(&command) {
             return;
         }
         let (sockets, records) = (&self.sockets, &self.records);
@@ -47,6 +43,7 @@ impl DeviceWorld<'_> {
             }
             DeviceCommand::Swap { device, op, expected, record } => {
                 let op = self.operation(replica, &device, op);
+                #[cfg(test)]
                 self.evict_too_early(op.device, &record);
                 let delay_us = self.conditions.store_us(op.device);
                 self.after(delay_us, DeviceEvent::Swap { op, expected, record });
@@ -83,10 +80,10 @@ impl DeviceWorld<'_> {
     }
 
     fn check_token(&mut self, replica: usize, socket: usize, register: RegisterId) {
-        match self.conditions.answer_time() {
-            AnswerTime::Now => self.proof(replica, socket, register),
-            AnswerTime::AfterUs(delay_us) => self.after(delay_us, DeviceEvent::Proof { replica, socket, register }),
-            AnswerTime::Never => {}
+        match self.conditions.answer_us() {
+            Some(0) => self.proof(replica, socket, register),
+            Some(delay_us) => self.after(delay_us, DeviceEvent::Proof { replica, socket, register }),
+            None => {}
         }
     }
 
@@ -128,19 +125,11 @@ impl DeviceWorld<'_> {
         };
         let verdict = self.rules.settle(&question);
         self.questions += 1;
-        let exposure = self.experiment.as_ref().and_then(|experiment| -> Option<Exposure> {
-            let arm = experiment.arm_for(&device, trial.as_deref(), pinned.as_deref(), at.unix_ms)?;
-            let is_kept = arm == experiment.arm_of(&device);
-            self.auditor.demand(is_kept, "trial-counts", || format!("{device} changes its arm while no weight does"));
-            // A decision fails now and then.
-            experiment.exposure(arm, op.id.0.is_multiple_of(7))
-        });
-        match self.conditions.answer_time() {
-            AnswerTime::Now => {
-                self.replicas[replica].machine.handle_verdict(&device, op.id, verdict, exposure, at);
-            }
-            AnswerTime::AfterUs(delay_us) => self.after(delay_us, DeviceEvent::Verdict { op, verdict, exposure }),
-            AnswerTime::Never => {}
+        let exposure = self.conditions.exposure(&device, op.id, trial.as_deref(), pinned.as_deref(), at.unix_ms);
+        match self.conditions.answer_us() {
+            Some(0) => self.replicas[replica].machine.handle_verdict(&device, op.id, verdict, exposure, at),
+            Some(delay_us) => self.after(delay_us, DeviceEvent::Verdict { op, verdict, exposure }),
+            None => {}
         }
     }
 
@@ -160,9 +149,8 @@ impl DeviceWorld<'_> {
         self.sockets[socket].wants = false;
         if let Some(delay_us) = self.conditions.close_us() {
             self.after(delay_us, DeviceEvent::ReplicaNotices { socket, how: Departure::Evicted });
-            if why == CloseReason::Evicted && self.flaw == Some(DeviceFlaw::EvictedArmsOffline) {
-                self.after(delay_us + 5 * SECOND, DeviceEvent::FalseOffline { device: self.sockets[socket].device });
-            }
+            #[cfg(test)]
+            self.arm_false_offline(socket, why, delay_us);
             return;
         }
         let at = self.moment(replica);

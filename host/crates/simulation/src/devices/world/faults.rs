@@ -1,4 +1,4 @@
-//! Replicas that are killed, what the others do about it, and how everything heals.
+//! Kills replicas, tells the others of it, and heals everything at the end.
 
 use pointwork_core::devices::{DeviceRecord, DeviceStatus};
 
@@ -13,6 +13,7 @@ const SCAN_EVERY_US: u64 = 6 * SECOND;
 impl DeviceWorld<'_> {
     /// From now on nothing goes wrong.
     pub(crate) fn heal(&mut self) {
+        self.conditions.heal();
         if self.is_store_away {
             self.at(self.now_us, DeviceEvent::StoreBack { is_empty: false });
         }
@@ -25,7 +26,7 @@ impl DeviceWorld<'_> {
         let places = self.conditions.killed(nth, self.running.len());
         let killed: Vec<usize> = places.into_iter().map(|place| self.running[place]).collect();
         for replica in killed {
-            self.auditor.count("killed");
+            self.auditor.count(format_args!("killed"));
             self.replicas[replica].is_running = false;
             self.running.retain(|running| *running != replica);
             for socket in 0..self.sockets.len() {

@@ -1,11 +1,10 @@
-//! What replicas ask and tell each other: about the owner of a session, and evictions.
+//! Carries questions about owners of sessions, and evictions, between replicas.
 
 use pointwork_core::SocketId;
-use pointwork_core::devices::{CloseReason, DeviceCommand, DeviceRecord, OwnerAnswer};
+use pointwork_core::devices::OwnerAnswer;
 
 use super::state::DeviceWorld;
 use crate::devices::events::{DeviceEvent, DeviceOperation};
-use crate::devices::flaw::DeviceFlaw;
 
 impl DeviceWorld<'_> {
     /// How long a message to another replica about a device takes, and whether it is lost.
@@ -14,24 +13,23 @@ impl DeviceWorld<'_> {
         (delay_us, self.conditions.is_lost(device, self.now_us >= self.end_us))
     }
 
-    /// A replica is asked about its socket.
     pub(super) fn ask_owner(&mut self, op: DeviceOperation, uid: &str, socket: SocketId, is_lost: bool) {
         let answer = match self.replicas.iter().position(|replica| *replica.uid == *uid) {
             Some(asked) if self.replicas[asked].is_running && !is_lost => {
                 let now = self.moment(asked).now;
                 self.replicas[asked].machine.owner_answer(&self.devices[op.device].id, socket, now)
             }
-            Some(asked) if self.replicas[asked].is_known_dead => match self.flaw {
-                Some(DeviceFlaw::RefuseForTheDead) => OwnerAnswer::Alive { age_ms: 0, idle_ms: 0, heartbeat_ms: 0 },
-                _ => OwnerAnswer::Gone,
-            },
+            Some(asked) if self.replicas[asked].is_known_dead => OwnerAnswer::Gone,
             _ => OwnerAnswer::Silent,
         };
-        self.auditor.count(match answer {
-            OwnerAnswer::Alive { .. } => "owner Alive",
-            OwnerAnswer::Gone => "owner Gone",
-            OwnerAnswer::Silent => "owner Silent",
-        });
+        #[cfg(test)]
+        let answer = self.answer_for_the_dead(uid, answer);
+        let what = match answer {
+            OwnerAnswer::Alive { .. } => "Alive",
+            OwnerAnswer::Gone => "Gone",
+            OwnerAnswer::Silent => "Silent",
+        };
+        self.auditor.count(format_args!("owner {what}"));
         let delay_us = self.conditions.owner_us(op.device, answer == OwnerAnswer::Silent);
         self.after(delay_us, DeviceEvent::OwnerAnswered { op, answer });
     }
@@ -59,7 +57,7 @@ impl DeviceWorld<'_> {
     }
 
     /// Evicts a socket of a replica, if that runs.
-    pub(super) fn evict_here(
+    pub(crate) fn evict_here(
         &mut self,
         uid: &str,
         device: usize,
@@ -73,18 +71,16 @@ impl DeviceWorld<'_> {
         true
     }
 
-    /// A flaw: the holder is evicted as soon as another socket may get the session.
-    pub(super) fn evict_too_early(&mut self, device: usize, record: &DeviceRecord) {
-        if self.flaw == Some(DeviceFlaw::EvictBeforeWon)
-            && let (Some(old), Some(new)) = (self.records[device].holder.clone(), &record.holder)
-            && (&old.replica, old.socket) != (&new.replica, new.socket)
-            && let Some(replica) = self.running_by_uid(&old.replica)
-        {
-            self.execute(replica, DeviceCommand::Close { socket: old.socket, why: CloseReason::Evicted });
+    /// A replica knows that its peer was told to evict a socket.
+    pub(super) fn evict_confirmed(&mut self, replica: usize, device: usize, epoch: u64) {
+        if self.replicas[replica].is_running {
+            let at = self.moment(replica);
+            self.replicas[replica].machine.handle_evict_confirmed(&self.devices[device].id, epoch, at);
+            self.auditor.count(format_args!("eviction confirmed"));
         }
     }
 
-    fn running_by_uid(&self, uid: &str) -> Option<usize> {
+    pub(crate) fn running_by_uid(&self, uid: &str) -> Option<usize> {
         self.running.iter().copied().find(|replica| *self.replicas[*replica].uid == *uid)
     }
 }

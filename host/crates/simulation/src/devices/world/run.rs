@@ -1,6 +1,9 @@
-//! Runs a world of devices: takes what is next, hands it to whom it happens to, and has the auditor look at it.
+//! Runs a world of devices: handles one event after the other, and has the auditor check each step.
+
+use std::sync::Arc;
 
 use pointwork_core::SocketId;
+use pointwork_core::devices::{DeviceSessions, Moment};
 
 use super::state::DeviceWorld;
 use crate::devices::events::{DeviceEvent, DeviceOperation};
@@ -32,12 +35,12 @@ impl DeviceWorld<'_> {
         self.now_us = self.now_us.max(until_us);
     }
 
-    /// Something happens now.
+    /// Handles an event now.
     pub(crate) fn step(&mut self, event: DeviceEvent) {
         self.trace("world", || format!("{event:?}"));
         self.auditor.begin_step(self.now_us);
         self.dispatch(event);
-        if self.conditions.scenario.is_none() {
+        if self.scenario.is_none() {
             self.touched.extend(0..self.devices.len());
         }
         self.end_step();
@@ -53,12 +56,14 @@ impl DeviceWorld<'_> {
         for device in touched.drain(..) {
             let (is_wanted, served) = (self.is_wanted(device), self.serving_socket(device));
             let believed = self.believed(device);
+            #[cfg(test)]
             let now_ms = self.unix_ms();
             let (known, record) = (&mut self.devices[device], &self.records[device]);
             known.meter.observe(is_wanted, served, self.now_us);
             let named = record.holder.as_ref().map(|holder| holder.socket);
             let is_known = |socket: &SocketId| self.sockets.get(index(*socket)).is_some_and(|its| its.is_known);
             self.auditor.check_device(&known.id, record, &believed, named.filter(is_known));
+            #[cfg(test)]
             self.auditor.check_trial(&known.id, record, now_ms);
         }
         self.touched = touched;
@@ -90,42 +95,33 @@ impl DeviceWorld<'_> {
             DeviceEvent::Evict { from, device, epoch, uid, socket, after_ms } => {
                 self.evict((from, &uid), device, (epoch, socket), after_ms);
             }
+            #[cfg(test)]
             DeviceEvent::Operate { device, change } => self.operate(device, change),
+            #[cfg(test)]
             DeviceEvent::FalseOffline { device } => self.write_offline(device),
-            DeviceEvent::Proof { replica, .. } | DeviceEvent::EvictConfirmed { replica, .. } => {
-                self.answered(replica, event)
+            DeviceEvent::Proof { replica, socket, register } => self.proof(replica, socket, register),
+            DeviceEvent::Verdict { op, verdict, exposure } => {
+                self.answer(op, |machine, id, at| machine.handle_verdict(id, op.id, verdict, exposure, at));
             }
-            DeviceEvent::Verdict { op, .. } | DeviceEvent::ReadDone { op, .. } => self.answered(op.replica, event),
-            DeviceEvent::SwapDone { op, .. } | DeviceEvent::OwnerAnswered { op, .. } => {
-                self.answered(op.replica, event)
+            DeviceEvent::ReadDone { op, result } => {
+                self.answer(op, |machine, id, at| machine.handle_read(id, op.id, *result, at));
             }
+            DeviceEvent::SwapDone { op, swapped } => {
+                self.answer(op, |machine, id, at| machine.handle_swapped(id, op.id, swapped, at));
+            }
+            DeviceEvent::OwnerAnswered { op, answer } => {
+                self.answer(op, |machine, id, at| machine.handle_owner(id, op.id, answer, at));
+            }
+            DeviceEvent::EvictConfirmed { replica, device, epoch } => self.evict_confirmed(replica, device, epoch),
         }
     }
 
-    /// A replica has its answer, if it still runs.
-    fn answered(&mut self, replica: usize, event: DeviceEvent) {
-        if !self.replicas[replica].is_running {
-            return;
-        }
-        let at = self.moment(replica);
-        let (machine, devices, touched) = (&mut self.replicas[replica].machine, &self.devices, &mut self.touched);
-        let mut id = |op: DeviceOperation| {
-            touched.push(op.device);
-            &devices[op.device].id
-        };
-        match event {
-            DeviceEvent::Proof { socket, register, .. } => self.proof(replica, socket, register),
-            DeviceEvent::Verdict { op, verdict, exposure } => {
-                machine.handle_verdict(id(op), op.id, verdict, exposure, at)
-            }
-            DeviceEvent::ReadDone { op, result } => machine.handle_read(id(op), op.id, *result, at),
-            DeviceEvent::SwapDone { op, swapped } => machine.handle_swapped(id(op), op.id, swapped, at),
-            DeviceEvent::OwnerAnswered { op, answer } => machine.handle_owner(id(op), op.id, answer, at),
-            DeviceEvent::EvictConfirmed { device, epoch, .. } => {
-                machine.handle_evict_confirmed(&devices[device].id, epoch, at);
-                self.auditor.count("eviction confirmed");
-            }
-            _ => {}
+    /// Gives a replica an answer, if it still runs.
+    fn answer(&mut self, op: DeviceOperation, give: impl FnOnce(&mut DeviceSessions, &Arc<str>, Moment)) {
+        if self.replicas[op.replica].is_running {
+            self.touch(op.device);
+            let at = self.moment(op.replica);
+            give(&mut self.replicas[op.replica].machine, &self.devices[op.device].id, at);
         }
     }
 }

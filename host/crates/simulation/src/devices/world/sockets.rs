@@ -1,4 +1,4 @@
-//! Sockets: they arrive at a replica, register, give heartbeats, and end on either side.
+//! Moves sockets: they arrive at a replica, register, send heartbeats, and end on either side.
 
 use pointwork_core::decisions::Departure;
 
@@ -13,7 +13,6 @@ const PING_US: u64 = 15 * SECOND;
 const RANDOM_BEAT_US: u64 = 4 * SECOND;
 
 impl DeviceWorld<'_> {
-    /// One way of a packet of a socket.
     pub(super) fn packet_us(&mut self, socket: usize) -> u64 {
         let known = &mut self.sockets[socket];
         known.packets += 1;
@@ -31,12 +30,12 @@ impl DeviceWorld<'_> {
             self.replicas[replica].machine.handle_open(number(socket), at).is_ok()
         };
         if !is_taken {
-            let is_refused = self.replicas[replica].is_running && self.conditions.scenario.is_none();
+            let is_refused = self.replicas[replica].is_running && self.scenario.is_none();
             self.auditor.demand(!is_refused, "open-is-taken", || format!("{socket} cannot open"));
             return self.client_notices(socket, SocketEnd::Lost);
         }
         (self.sockets[socket].is_known, self.sockets[socket].last_heartbeat_us) = (true, self.now_us);
-        if self.conditions.scenario.is_none() {
+        if self.scenario.is_none() {
             return self.after(RANDOM_BEAT_US, DeviceEvent::Heartbeat { socket });
         }
         // It hears that it is connected, and registers.
@@ -78,7 +77,7 @@ impl DeviceWorld<'_> {
         if !self.sockets[socket].is_open() {
             return;
         }
-        let (at, is_random) = (self.moment(replica), self.conditions.scenario.is_none());
+        let (at, is_random) = (self.moment(replica), self.scenario.is_none());
         let (machine, id) = (&mut self.replicas[replica].machine, &self.devices[device].id);
         let is_heartbeat = !is_silent && (is_registered || is_random);
         if !is_heartbeat || is_random {
@@ -113,6 +112,8 @@ impl DeviceWorld<'_> {
             self.ended_at_client(socket);
             let span_us = self.conditions.unnoticed_us(self.sockets[socket].name);
             if was_open {
+                self.auditor.count(format_args!("half-open"));
+                #[cfg(test)]
                 self.auditor.count_half_open(&self.devices[self.sockets[socket].device].id, span_us);
             }
             self.after(span_us, DeviceEvent::ReplicaNotices { socket, how: Departure::TransportLost });
@@ -134,7 +135,6 @@ impl DeviceWorld<'_> {
         }
     }
 
-    /// A replica notices that a socket has ended.
     pub(super) fn replica_notices(&mut self, socket: usize, how: Departure) {
         let replica = self.sockets[socket].replica;
         if self.sockets[socket].is_known {

@@ -1,33 +1,29 @@
-//! What there is in a world of devices, and its clocks.
+//! Holds the state of a world of devices, and its clocks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pointwork_core::Time;
 use pointwork_core::devices::{DeviceRecord, DeviceSessions, DeviceSettings, Moment};
-use pointwork_core::experiments::Experiment;
 
 use crate::agenda::Agenda;
 use crate::devices::audit::{Believed, DeviceAuditor};
 use crate::devices::conditions::Conditions;
 use crate::devices::events::DeviceEvent;
-use crate::devices::flaw::DeviceFlaw;
 use crate::devices::meter::DeviceMeter;
 use crate::devices::rules::SettleRules;
 use crate::devices::sockets::{DeviceConnector, SimulatedDevice, SimulatedSocket, index, number};
+use crate::draws::Draws;
 use crate::scenario::SettleScenario;
-use crate::time::{MS, WorldTime};
+use crate::time::{BEGAN_MS, MS, WorldTime};
 use crate::trace::Trace;
 
-/// The wall clock when the world began, in milliseconds since 1970.
-const BEGAN_MS: u64 = 1_800_000_000_000;
-
 pub(crate) struct DeviceWorld<'a> {
-    pub(crate) conditions: Conditions<'a>,
+    pub(crate) conditions: Box<dyn Conditions + 'a>,
+    /// What the world is like; without one, a random schedule says what happens.
+    pub(super) scenario: Option<&'a SettleScenario>,
+    pub(crate) draws: Draws,
     pub(crate) rules: &'a dyn SettleRules,
-    pub(crate) flaw: Option<DeviceFlaw>,
-    /// What runs in `settle`.
-    pub(crate) experiment: Option<Experiment>,
     pub(crate) settings: DeviceSettings,
     pub(crate) now_us: u64,
     /// The end of what is measured; afterwards all is quiet.
@@ -44,7 +40,7 @@ pub(crate) struct DeviceWorld<'a> {
     pub(crate) sockets: Vec<SimulatedSocket>,
     /// What the store holds, by device. It can be away, and come back empty.
     pub(crate) records: Vec<DeviceRecord>,
-    pub(super) is_store_away: bool,
+    pub(crate) is_store_away: bool,
     /// Devices that something happened to in this step.
     pub(super) touched: Vec<usize>,
     pub(crate) auditor: DeviceAuditor,
@@ -65,9 +61,10 @@ pub(crate) struct DeviceReplica {
 }
 
 impl<'a> DeviceWorld<'a> {
-    /// A world without devices. Without a scenario everything is at random, and what happens is counted.
+    /// A world without devices. Without a scenario, what happens is counted.
     pub(crate) fn new(
         seed: u64,
+        conditions: Box<dyn Conditions + 'a>,
         scenario: Option<&'a SettleScenario>,
         settings: DeviceSettings,
         replicas: u64,
@@ -75,10 +72,10 @@ impl<'a> DeviceWorld<'a> {
         rules: &'a dyn SettleRules,
     ) -> DeviceWorld<'a> {
         let mut world = DeviceWorld {
-            conditions: Conditions::new(seed, scenario),
+            conditions,
+            scenario,
+            draws: Draws::new(seed),
             rules,
-            flaw: None,
-            experiment: None,
             settings,
             now_us: 0,
             end_us,
@@ -119,7 +116,6 @@ impl<'a> DeviceWorld<'a> {
         device
     }
 
-    /// A new connector of a device.
     pub(crate) fn add_connector(&mut self, device: usize) -> usize {
         self.devices[device].connectors.push(DeviceConnector::default());
         self.devices[device].connectors.len() - 1
@@ -136,7 +132,6 @@ impl<'a> DeviceWorld<'a> {
         place
     }
 
-    /// A replica starts.
     pub(super) fn start(&mut self) {
         let nth = self.replicas.len();
         let uid: Arc<str> = format!("r{nth}").into();
@@ -154,13 +149,11 @@ impl<'a> DeviceWorld<'a> {
         self.at(self.now_us + delay_us, event);
     }
 
-    /// When a replica wants to be woken.
     pub(super) fn wake_us(&self, replica: usize) -> Option<u64> {
         let replica = &self.replicas[replica];
         Some(replica.started_us + replica.machine.poll_timeout()?.as_micros())
     }
 
-    /// What a replica's clocks show.
     pub(crate) fn moment(&self, replica: usize) -> Moment {
         let replica = &self.replicas[replica];
         Moment { now: Time::from_micros(self.now_us - replica.started_us), unix_ms: self.unix_ms() + replica.skew_ms }
@@ -201,7 +194,6 @@ impl<'a> DeviceWorld<'a> {
         })
     }
 
-    /// Reports a line of the trace.
     pub(super) fn trace(&mut self, who: &str, what: impl FnOnce() -> String) {
         if self.trace.is_on() {
             self.trace.line(WorldTime::from_micros(self.now_us), who, &what());

@@ -1,10 +1,9 @@
-//! The store of the records: changed by compare-and-set, away now and then, and written by operators.
+//! Simulates the store of the records: it changes them by compare-and-set, and is away now and then.
 
-use pointwork_core::devices::{DeviceRecord, DeviceStatus, StoreAway, SwapResult};
+use pointwork_core::devices::{DeviceRecord, StoreAway, SwapResult};
 
 use super::state::DeviceWorld;
-use crate::devices::events::{DeviceEvent, DeviceOperation, OperatorChange};
-use crate::devices::flaw::DeviceFlaw;
+use crate::devices::events::{DeviceEvent, DeviceOperation};
 use crate::devices::sockets::{SimulatedSocket, index};
 
 impl DeviceWorld<'_> {
@@ -28,7 +27,7 @@ impl DeviceWorld<'_> {
         let is_done = !is_away || self.conditions.is_one_in_four(op.device);
         let done = if is_done { self.compare_and_set(op.device, expected, record) } else { SwapResult::Away };
         let swapped = if is_away { SwapResult::Away } else { done };
-        self.auditor.count_with(|| format!("swap {swapped:?}"));
+        self.auditor.count(format_args!("swap {swapped:?}"));
         if !(is_away && self.conditions.is_one_in_four(op.device)) {
             let delay_us = self.store_answer_us(op.device);
             self.after(delay_us, DeviceEvent::SwapDone { op, swapped });
@@ -39,22 +38,27 @@ impl DeviceWorld<'_> {
     fn store_answer_us(&mut self, device: usize) -> u64 {
         let Some(stuck_us) = self.conditions.stuck_us() else { return self.conditions.store_us(device) };
         self.auditor.trouble();
-        self.auditor.count("store stuck");
+        self.auditor.count(format_args!("store stuck"));
         stuck_us
     }
 
-    fn compare_and_set(&mut self, device: usize, expected: u64, record: DeviceRecord) -> SwapResult {
-        if self.records[device].epoch != expected && self.flaw != Some(DeviceFlaw::SwapWithoutEpoch) {
+    pub(crate) fn compare_and_set(&mut self, device: usize, expected: u64, record: DeviceRecord) -> SwapResult {
+        #[cfg(test)]
+        let expected = self.expected_epoch(device, expected);
+        if self.records[device].epoch != expected {
             return SwapResult::Lost;
         }
-        let (believed, now_ms) = (self.believed(device), self.unix_ms());
+        let believed = self.believed(device);
+        #[cfg(test)]
+        let now_ms = self.unix_ms();
         let (known, old) = (&mut self.devices[device], &self.records[device]);
         let socket = |record: &DeviceRecord| record.holder.as_ref().map(|holder| holder.socket);
         let holder = |record: &DeviceRecord| self.sockets.get(index(socket(record)?)).filter(|its| its.is_known);
         let silence_us = holder(&record).map(|its| its.longest_silence_us(self.now_us));
         self.auditor.check_written(&known.id, (old, &record), &believed, silence_us);
         let is_alive = holder(old).is_some_and(SimulatedSocket::is_open);
-        self.auditor.count_written(&known.id, old, &record, is_alive, now_ms);
+        #[cfg(test)]
+        self.auditor.trials.written(&known.id, old, &record, is_alive, now_ms);
         // The session was taken from a socket that is alive.
         let is_flip = is_alive && record.holder.is_some() && socket(old) != socket(&record);
         known.meter.flips += u64::from(is_flip && self.now_us < self.end_us);
@@ -62,44 +66,10 @@ impl DeviceWorld<'_> {
         SwapResult::Won
     }
 
-    fn write(&mut self, device: usize, record: DeviceRecord) {
-        self.compare_and_set(device, self.records[device].epoch, record);
-    }
-
-    /// An operator changes a record, as a host does it.
-    pub(super) fn operate(&mut self, device: usize, change: OperatorChange) {
-        if self.is_store_away {
-            return;
-        }
-        let (old, unix_ms) = (self.records[device].clone(), self.unix_ms());
-        let new = match change {
-            OperatorChange::Disconnect => old.disconnected(unix_ms),
-            OperatorChange::Block => old.blocked(unix_ms),
-            OperatorChange::Unblock => old.unblocked(unix_ms),
-            OperatorChange::Pair => old.paired_with(Some("owner".into()), unix_ms),
-        };
-        self.auditor.count_with(|| format!("{change:?}"));
-        self.auditor.is_operating = true;
-        self.write(device, new.clone());
-        self.auditor.is_operating = false;
-        if new.status != old.status {
-            self.auditor.shows(&self.devices[device].id, new.epoch, new.status);
-        }
-        if let Some(holder) = old.holder.filter(|_| new.holder.is_none()) {
-            self.evict_here(&holder.replica, device, (new.epoch, holder.socket), 0);
-        }
-    }
-
-    /// A flaw: a device is said to be offline.
-    pub(super) fn write_offline(&mut self, device: usize) {
-        let record = &self.records[device];
-        self.write(device, record.touched(DeviceStatus::Offline, false, 0, self.unix_ms()));
-    }
-
     pub(super) fn store_away(&mut self) {
         self.is_store_away = true;
         self.auditor.trouble();
-        self.auditor.count("store away");
+        self.auditor.count(format_args!("store away"));
     }
 
     pub(super) fn store_back(&mut self, is_empty: bool) {
@@ -109,7 +79,7 @@ impl DeviceWorld<'_> {
         self.auditor.trouble();
         if is_empty && self.now_us < self.end_us {
             self.records.fill(DeviceRecord::default());
-            self.auditor.count("store emptied");
+            self.auditor.count(format_args!("store emptied"));
         }
         for place in 0..self.running.len() {
             let replica = self.running[place];

@@ -1,22 +1,26 @@
-//! Random schedules of devices: what a seed makes of a world, and what must be true when all is quiet again.
+//! Random schedules of devices: what a seed makes of a world, the disturbances, and what must be true when all is quiet
+//! again.
 //!
-//! Two or three replicas, a store that is slow, away or restarted empty, a network that delays and loses, sockets that open,
-//! register, refresh, close and die half-open, replicas that are killed, an operator.
+//! Two or three replicas, a store that is slow, away or restarted empty, a network that delays and loses, sockets that
+//! open, register, refresh, close and die half-open, replicas that are killed, an operator.
 
 use pointwork_core::SocketId;
 use pointwork_core::decisions::rules;
 use pointwork_core::decisions::{Departure, Liveness, SettleVerdict};
 use pointwork_core::devices::{DeviceLoad, DeviceSettings, DeviceStatus};
 use pointwork_core::experiments::{self, Arm, ArmModule, Experiment, Guardrails, Slot};
+use proptest::collection::vec;
+use proptest::prelude::Strategy;
 
-use super::conditions::RandomFaults;
-use super::events::{DeviceEvent, OperatorChange};
-use super::flaw::DeviceFlaw;
-use super::rules::{NativeSettle, SettleQuestion, SettleRules};
-use super::sockets::{Credential, SimulatedSocket, index, number};
-use super::world::DeviceWorld;
+use super::conditions::{RandomConditions, RandomFaults};
+use super::flaws::DeviceFlaw;
+use super::seeded;
 use crate::chance::Chance;
 use crate::counts::Counts;
+use crate::devices::events::{DeviceEvent, OperatorChange};
+use crate::devices::rules::{NativeSettle, SettleQuestion, SettleRules};
+use crate::devices::sockets::{Credential, SimulatedSocket, index, number};
+use crate::devices::world::DeviceWorld;
 use crate::time::{MS, SECOND};
 use crate::trace::Trace;
 use crate::violation::Violation;
@@ -27,45 +31,58 @@ const ACTIVE_US: u64 = 60 * SECOND;
 const QUIET_US: u64 = ACTIVE_US + 75 * SECOND;
 /// How soon a socket registers that has arrived.
 pub(super) const REGISTER_US: u64 = 100;
+/// Disturbances of a schedule at most.
+const DISTURBANCES_MAX: usize = 22;
+/// Sockets of a burst at most.
+const BURST_MAX: usize = 9;
 
-/// One random schedule of devices. It follows from its fields.
-#[derive(Debug, Clone, Copy)]
-pub struct DeviceSchedule {
-    /// Everything that happens follows from it.
-    pub seed: u64,
-    /// A mistake that the world is made to make.
-    pub flaw: Option<DeviceFlaw>,
+/// A burst of sockets, a fault or an operator's change, which follows from a seed of its own; and the seeds of the
+/// sockets.
+pub(super) type Disturbance = (u64, Vec<u64>);
+
+/// Draws disturbances. A schedule that fails is shrunk to the fewest, with the fewest sockets.
+pub(super) fn schedules() -> impl Strategy<Value = Vec<Disturbance>> {
+    vec((seeded::step(), seeded::steps(1..=BURST_MAX)), 1..=DISTURBANCES_MAX)
 }
 
-/// What came of a schedule of devices.
-#[derive(Debug, Clone)]
-pub struct DeviceReport {
+/// What came of a schedule.
+pub(super) struct DeviceReport {
     /// What happened, by name.
-    pub counts: Counts,
+    pub(super) counts: Counts,
     /// The first invariant that did not hold.
-    pub broken: Option<Violation>,
+    pub(super) broken: Option<Violation>,
 }
 
-impl DeviceSchedule {
-    /// Runs it.
-    pub fn run(&self) -> DeviceReport {
-        self.play(Trace::new(None))
+/// Plays a schedule in the world of a seed, which may be made to make a mistake.
+pub(super) fn play(
+    seed: u64,
+    disturbances: &[Disturbance],
+    flaw: Option<DeviceFlaw>,
+    listener: Option<&mut dyn FnMut(&str)>,
+) -> DeviceReport {
+    let mut chance = Chance::new(seed);
+    let mut conditions = RandomConditions::new(seed);
+    conditions.flaw = flaw;
+    conditions.experiment = (!seed.is_multiple_of(3)).then(experiment);
+    conditions.faults = RandomFaults {
+        loss: chance.pick(&[0, 0, 4, 20]),
+        slow: chance.pick(&[0, 0, 5, 30]),
+        stuck: chance.pick(&[0, 0, 0, 15]),
+        unanswered: chance.pick(&[0, 0, 0, 12]),
+    };
+    let replicas = if seed.is_multiple_of(2) { 2 } else { 3 };
+    let rules: &dyn SettleRules = if chance.once_in(2) { &AnyVerdict } else { &NativeSettle };
+    let mut world = DeviceWorld::new(seed, Box::new(conditions), None, settings(seed), replicas, u64::MAX, rules);
+    world.trace = Trace::new(listener);
+    for id in &["a", "b", "p"][..1 + chance.below(3)] {
+        let device = world.add_device((*id).into(), 0, 0);
+        plan_idle_sockets(&mut world, device);
     }
-
-    /// Runs it and reports everything that happens, line by line.
-    pub fn trace(&self, mut listener: impl FnMut(&str)) -> DeviceReport {
-        self.play(Trace::new(Some(&mut listener)))
+    for (seed, sockets) in disturbances {
+        plan_disturbance(&mut world, &mut Chance::new(*seed), sockets);
     }
-
-    fn play(&self, trace: Trace<'_>) -> DeviceReport {
-        let seed = self.seed;
-        let replicas = if seed.is_multiple_of(2) { 2 } else { 3 };
-        let mut world = DeviceWorld::new(seed, None, settings(seed), replicas, u64::MAX, &NativeSettle);
-        (world.flaw, world.trace) = (self.flaw, trace);
-        world.experiment = (!seed.is_multiple_of(3)).then(experiment);
-        run(&mut world);
-        DeviceReport { counts: world.auditor.counts.unwrap_or_default(), broken: world.auditor.broken }
-    }
+    run(&mut world);
+    DeviceReport { counts: world.auditor.counts.unwrap_or_default(), broken: world.auditor.broken }
 }
 
 /// Says anything about an incumbent that is alive.
@@ -126,23 +143,9 @@ fn experiment() -> Experiment {
 
 /// Runs a world to its end.
 fn run(world: &mut DeviceWorld<'_>) {
-    let chance = &mut world.conditions.chance;
-    world.conditions.faults = RandomFaults {
-        loss: chance.pick(&[0, 0, 4, 20]),
-        slow: chance.pick(&[0, 0, 5, 30]),
-        stuck: chance.pick(&[0, 0, 0, 15]),
-        unanswered: chance.pick(&[0, 0, 0, 12]),
-    };
-    if chance.once_in(2) {
-        world.rules = &AnyVerdict;
-    }
-    for id in &["a", "b", "p"][..1 + chance.below(3)] {
-        let device = world.add_device((*id).into(), 0, 0);
-        plan_sockets(world, device);
-    }
-    plan_faults(world);
     world.run_until(ACTIVE_US);
-    (world.conditions.faults, world.rules) = (RandomFaults::default(), &NativeSettle);
+    world.heal();
+    world.rules = &NativeSettle;
     for device in 0..world.devices.len() {
         world.step(DeviceEvent::Operate { device, change: OperatorChange::Unblock });
     }
@@ -173,18 +176,9 @@ pub(super) fn open(
     socket
 }
 
-fn plan_sockets(world: &mut DeviceWorld<'_>, device: usize) {
+/// One that never gives a heartbeat, and one that never registers.
+fn plan_idle_sockets(world: &mut DeviceWorld<'_>, device: usize) {
     let is_pairing = *world.devices[device].id == *"p";
-    for _ in 0..1 + world.conditions.chance.below(8) {
-        let chance = &mut world.conditions.chance;
-        let begins_us = chance.below_u64(ACTIVE_US);
-        let span_us = chance.pick(&[2 * MS, 300 * MS, 3 * SECOND, 15 * SECOND]);
-        let is_attack = chance.once_in(8);
-        for _ in 0..1 + chance.below(9) {
-            plan_socket(world, device, begins_us, span_us, is_attack);
-        }
-    }
-    // One that never gives a heartbeat, and one that never registers.
     let credential = if is_pairing { Credential::PairingCode } else { Credential::GoodToken };
     let silent = open(world, ACTIVE_US / 2, 0, device, credential);
     world.sockets[silent].is_silent = true;
@@ -192,24 +186,56 @@ fn plan_sockets(world: &mut DeviceWorld<'_>, device: usize) {
     open(world, ACTIVE_US / 3, 1, device, Credential::GoodToken);
 }
 
-fn plan_socket(world: &mut DeviceWorld<'_>, device: usize, begins_us: u64, span_us: u64, is_attack: bool) {
+fn plan_disturbance(world: &mut DeviceWorld<'_>, chance: &mut Chance, sockets: &[u64]) {
+    let (device, at_us) = (chance.below(world.devices.len()), chance.below_u64(ACTIVE_US));
+    match chance.below(40) {
+        0..=4 => {
+            let back_us = at_us + chance.pick(&[50 * MS, SECOND, 9 * SECOND]);
+            let is_empty = chance.once_in(2);
+            world.at(at_us, DeviceEvent::StoreAway);
+            world.at(back_us.min(ACTIVE_US), DeviceEvent::StoreBack { is_empty });
+        }
+        5 => world.at(at_us, DeviceEvent::Kill { nth: chance.below_u64(2) }),
+        6..=7 => {
+            use OperatorChange::{Block, Disconnect, Pair, Unblock};
+            let change = chance.pick(&[Disconnect, Block, Unblock, Pair]);
+            world.at(at_us, DeviceEvent::Operate { device, change });
+        }
+        _ => {
+            let span_us = chance.pick(&[2 * MS, 300 * MS, 3 * SECOND, 15 * SECOND]);
+            let is_attack = chance.once_in(8);
+            for socket in sockets {
+                plan_socket(world, &mut Chance::new(*socket), device, (at_us, span_us), is_attack);
+            }
+        }
+    }
+}
+
+/// A socket of a burst that begins at a moment and lasts so long.
+fn plan_socket(
+    world: &mut DeviceWorld<'_>,
+    chance: &mut Chance,
+    device: usize,
+    (begins_us, span_us): (u64, u64),
+    is_attack: bool,
+) {
     let is_pairing = *world.devices[device].id == *"p";
-    let chance = &mut world.conditions.chance;
     let at_us = begins_us + chance.below_u64(span_us);
     let credential = credential(chance, is_pairing, is_attack);
     let replica = chance.below(2);
     let refreshes_us = chance.once_in(5).then(|| at_us + chance.below_u64(30 * SECOND));
     let stays_us = chance.pick(&[MS, 20 * MS, 2 * SECOND, 12 * SECOND, 40 * SECOND]);
     let ends_us = at_us + chance.below_u64(stays_us);
-    let end = chance.below(6);
-    let how = chance.pick(&[Departure::Closed, Departure::TransportLost, Departure::Drained]);
     let socket = open(world, at_us.min(ACTIVE_US), replica, device, credential);
     world.at(at_us.min(ACTIVE_US) + REGISTER_US, DeviceEvent::Register { socket });
     if let Some(refreshes_us) = refreshes_us {
         world.at(refreshes_us, DeviceEvent::Register { socket });
     }
-    match end {
-        0 | 1 => world.at(ends_us, DeviceEvent::ReplicaNotices { socket, how }),
+    match chance.below(6) {
+        0 | 1 => {
+            let how = chance.pick(&[Departure::Closed, Departure::TransportLost, Departure::Drained]);
+            world.at(ends_us, DeviceEvent::ReplicaNotices { socket, how });
+        }
         2 => world.at(ends_us, DeviceEvent::TurnsHalfOpen { socket }),
         _ => {}
     }
@@ -226,30 +252,6 @@ fn credential(chance: &mut Chance, is_pairing: bool, is_attack: bool) -> Credent
         2 => GoodToken,
         _ if is_pairing => PairingCode,
         _ => GoodToken,
-    }
-}
-
-fn plan_faults(world: &mut DeviceWorld<'_>) {
-    let chance = &mut world.conditions.chance;
-    for _ in 0..chance.pick(&[0, 0, 1, 5]) {
-        let chance = &mut world.conditions.chance;
-        let away_us = chance.below_u64(ACTIVE_US);
-        let back_us = away_us + chance.pick(&[50 * MS, SECOND, 9 * SECOND]);
-        let is_empty = chance.once_in(2);
-        world.at(away_us, DeviceEvent::StoreAway);
-        world.at(back_us.min(ACTIVE_US), DeviceEvent::StoreBack { is_empty });
-    }
-    if world.conditions.chance.once_in(3) {
-        let (at_us, nth) = (world.conditions.chance.below_u64(ACTIVE_US), world.conditions.chance.below_u64(2));
-        world.at(at_us, DeviceEvent::Kill { nth });
-    }
-    for device in 0..world.devices.len() {
-        let chance = &mut world.conditions.chance;
-        if chance.once_in(4) {
-            use OperatorChange::{Block, Disconnect, Pair, Unblock};
-            let (at_us, change) = (chance.below_u64(ACTIVE_US), chance.pick(&[Disconnect, Block, Unblock, Pair]));
-            world.at(at_us, DeviceEvent::Operate { device, change });
-        }
     }
 }
 

@@ -1,13 +1,18 @@
-//! Some thousand random schedules of devices: every invariant holds, everything is reached often, and each mistake is found.
+//! Two thousand random schedules of devices: every invariant holds, everything is reached often, and each mistake is
+//! found.
 //!
-//! `SEED=123 cargo test -p pointwork-simulation --test device_schedules` runs one seed, `SEEDS=50000` so many. A failure
-//! prints the seed and what happened last in it.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+//! `SEED=123 cargo test -p pointwork-simulation random_schedules` plays one seed, `SEEDS=50000` so many. A failure
+//! prints the seed, the shortest schedule that fails and what happened last in it.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use pointwork_simulation::{Counts, DeviceFlaw, DeviceReport, DeviceSchedule, Violation};
+use super::flaws::DeviceFlaw;
+use super::schedule::{Disturbance, play, schedules};
+use super::seeded;
+use crate::counts::Counts;
+use crate::violation::Violation;
 
 const SEEDS: u64 = 2_000;
 /// In so many schedules each mistake is found.
@@ -15,36 +20,44 @@ const FLAW_SEEDS: u64 = 10_000;
 /// How many of the last lines of a failing schedule are shown.
 const LAST_LINES: usize = 300;
 
-/// Runs one schedule in which every invariant must hold; gives what happened in it.
-fn counts(seed: u64) -> Counts {
-    let schedule = DeviceSchedule { seed, flaw: None };
-    let why = match catch_unwind(|| schedule.run()) {
-        Ok(DeviceReport { broken: None, counts }) => return counts,
-        Ok(report) => format!("{:?}", report.broken),
-        Err(_) => "a machine panics".to_owned(),
-    };
+/// Plays a schedule in which every invariant must hold; gives what happened in it.
+fn counts(seed: u64, disturbances: &[Disturbance]) -> Counts {
+    let report = play(seed, disturbances, None, None);
+    if let Some(violation) = report.broken {
+        panic!("{violation}");
+    }
+    report.counts
+}
+
+/// Prints what happens last in a schedule that fails.
+#[allow(clippy::print_stderr)]
+fn print_last_lines(seed: u64, disturbances: &[Disturbance]) {
     let mut last: VecDeque<String> = VecDeque::new();
-    let again = AssertUnwindSafe(|| {
-        schedule.trace(|line| {
-            last.truncate(LAST_LINES - 1);
-            last.push_front(line.to_owned());
-        })
-    });
-    let _ = catch_unwind(again);
+    let mut listener = |line: &str| {
+        last.truncate(LAST_LINES - 1);
+        last.push_front(line.to_owned());
+    };
+    let played = catch_unwind(AssertUnwindSafe(|| play(seed, disturbances, None, Some(&mut listener))));
     let last: Vec<String> = last.into_iter().rev().collect();
-    panic!("SEED={seed}\nthe last steps:\n{}\n{why}", last.join("\n"));
+    eprintln!("the last steps:\n{}", last.join("\n"));
+    if let Err(panic) = played {
+        resume_unwind(panic);
+    }
 }
 
 #[test]
 fn the_invariants_hold_whatever_happens() {
-    let seeds = match std::env::var("SEED") {
-        Ok(seed) => vec![seed.parse().expect("SEED is a number")],
-        Err(_) => (0..std::env::var("SEEDS").map_or(SEEDS, |seeds| seeds.parse().expect("a number"))).collect(),
-    };
-    let mut all = Counts::default();
+    let seeds = seeded::seeds(SEEDS);
+    let all: RefCell<Counts> = RefCell::default();
     for seed in &seeds {
-        all.add(&counts(*seed));
+        seeded::play(*seed, &schedules(), |schedule, is_reported| {
+            if is_reported {
+                print_last_lines(*seed, &schedule);
+            }
+            all.borrow_mut().add(&counts(*seed, &schedule));
+        });
     }
+    let all = all.into_inner();
     if seeds.len() > 1 {
         // A simulation that never reaches an end proves nothing about it.
         for what in REACHED {
@@ -110,8 +123,8 @@ const REACHED: &[&str] = &[
 ];
 
 /// The first seed by which a mistake is found, and the invariant that it breaks.
-fn found(flaw: DeviceFlaw) -> (u64, Violation) {
-    let run = |seed| DeviceSchedule { seed, flaw: Some(flaw) }.run().broken;
+fn find(flaw: DeviceFlaw) -> (u64, Violation) {
+    let run = |seed| play(seed, &seeded::draw(seed, &schedules()), Some(flaw), None).broken;
     let found = (0..FLAW_SEEDS).find_map(|seed| Some((seed, run(seed)?)));
     found.unwrap_or_else(|| panic!("{flaw:?} is not found"))
 }
@@ -127,7 +140,7 @@ fn finds_each_mistake() {
         (DeviceFlaw::NewcomerNotClosed, &["refused-is-closed"]),
     ];
     for (flaw, invariants) in flaws {
-        let (seed, violation) = found(flaw);
+        let (seed, violation) = find(flaw);
         println!("{flaw:?}: seed {seed}: {violation}");
         assert!(invariants.contains(&violation.invariant), "{flaw:?} is found by something else: {violation}");
     }
@@ -136,12 +149,13 @@ fn finds_each_mistake() {
 #[test]
 fn a_seed_gives_the_same_each_time() {
     for seed in 0..20 {
+        let schedule = seeded::draw(seed, &schedules());
         let traced = |seed| {
             let mut lines = Vec::new();
-            let report = DeviceSchedule { seed, flaw: None }.trace(|line| lines.push(line.to_owned()));
+            let report = play(seed, &schedule, None, Some(&mut |line: &str| lines.push(line.to_owned())));
             (lines, report.counts)
         };
         assert_eq!(traced(seed), traced(seed), "seed {seed}");
-        assert_eq!(DeviceSchedule { seed, flaw: None }.run().counts, traced(seed).1, "seed {seed}");
+        assert_eq!(play(seed, &schedule, None, None).counts, traced(seed).1, "seed {seed}");
     }
 }

@@ -1,9 +1,10 @@
-//! The call machine as the simulation drives it: the real one, which can be broken on purpose.
+//! Breaks the call machine on purpose.
 //!
 //! A simulation that finds nothing proves nothing unless it would have found something. Each [`Flaw`] is a mistake that
-//! the machine could have made. A test of this package asserts that the auditor finds every one of them.
+//! the machine could have made. The tests assert that the auditor finds every one of them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use pointwork_core::{
 
 /// A mistake that the machine is made to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flaw {
+pub(crate) enum Flaw {
     /// A caller's leaving does not end what was held for its calls.
     DropCancel,
     /// A call that was answered is answered again at its deadline.
@@ -31,9 +32,9 @@ pub enum Flaw {
 }
 
 /// The machine of one process.
-pub(crate) struct FlawedSwitchboard {
-    board: CallMachine<u64>,
-    flaw: Option<Flaw>,
+pub(crate) struct FlawedMachine {
+    machine: CallMachine<u64>,
+    pub(crate) flaw: Option<Flaw>,
     now: Time,
     /// The calls in flight, while there is a flaw.
     flights: BTreeMap<CallId, Flight>,
@@ -51,11 +52,26 @@ struct Flight {
     resumable: bool,
 }
 
-impl FlawedSwitchboard {
-    pub(crate) fn new(flaw: Option<Flaw>) -> FlawedSwitchboard {
-        FlawedSwitchboard {
-            board: CallMachine::new(CallSettings::default()),
-            flaw,
+/// Inputs that no flaw changes go to the real machine.
+impl Deref for FlawedMachine {
+    type Target = CallMachine<u64>;
+
+    fn deref(&self) -> &CallMachine<u64> {
+        &self.machine
+    }
+}
+
+impl DerefMut for FlawedMachine {
+    fn deref_mut(&mut self) -> &mut CallMachine<u64> {
+        &mut self.machine
+    }
+}
+
+impl FlawedMachine {
+    pub(crate) fn new(settings: CallSettings) -> FlawedMachine {
+        FlawedMachine {
+            machine: CallMachine::new(settings),
+            flaw: None,
             now: Time::ZERO,
             flights: BTreeMap::new(),
             rooms: BTreeMap::new(),
@@ -64,21 +80,14 @@ impl FlawedSwitchboard {
         }
     }
 
-    /// The machine, told that it is `now`: for inputs that no flaw changes.
-    pub(crate) fn at(&mut self, now: Time) -> &mut CallMachine<u64> {
-        self.pass(now);
-        &mut self.board
-    }
-
     pub(crate) fn handle_register(
         &mut self,
         socket: SocketId,
         method: Arc<str>,
         now: Time,
     ) -> Result<(), RegisterError> {
-        self.pass(now);
         self.resend(socket, &method);
-        self.board.handle_register(socket, method, now)
+        self.machine.handle_register(socket, method, now)
     }
 
     pub(crate) fn handle_registered(
@@ -88,27 +97,25 @@ impl FlawedSwitchboard {
         age: Duration,
         now: Time,
     ) -> Result<(), RegisterError> {
-        self.pass(now);
         self.resend(socket, &method);
-        self.board.handle_registered(socket, method, age, now)
+        self.machine.handle_registered(socket, method, age, now)
     }
 
     pub(crate) fn handle_disconnect(&mut self, socket: SocketId, cause: Departure, now: Time) {
-        self.pass(now);
         let is_trusted = self.flaw == Some(Flaw::TrustSilence) && cause == Departure::ReplicaSilent;
-        self.board.handle_disconnect(socket, if is_trusted { Departure::ReplicaLost } else { cause }, now);
+        self.machine.handle_disconnect(socket, if is_trusted { Departure::ReplicaLost } else { cause }, now);
     }
 
     pub(crate) fn handle_call(
         &mut self,
         caller: SocketId,
         method: Arc<str>,
+        bytes: u32,
         timeout: Duration,
         now: Time,
     ) -> Result<CallId, CallRefused> {
-        self.pass(now);
-        let room = self.flaw.and_then(|_| self.board.directory().user(caller)).cloned();
-        let taken = self.board.handle_call(caller, method.clone(), 100, timeout, now);
+        let room = self.flaw.and_then(|_| self.machine.directory().user(caller)).cloned();
+        let taken = self.machine.handle_call(caller, method.clone(), bytes, timeout, now);
         if let (Ok(id), Some(user)) = (taken, room) {
             self.rooms.insert(id, RpcRoom { user, method });
         }
@@ -116,33 +123,28 @@ impl FlawedSwitchboard {
     }
 
     pub(crate) fn handle_unanswerable(&mut self, call: CallId, now: Time) {
-        self.pass(now);
         if self.flaw == Some(Flaw::TrustAbsentReply)
             && let Some(flight) = self.flights.get(&call)
         {
-            return self.board.handle_disconnect(flight.target, Departure::TransportLost, now);
+            return self.machine.handle_disconnect(flight.target, Departure::TransportLost, now);
         }
-        self.board.handle_unanswerable(call, now);
+        self.machine.handle_unanswerable(call, now);
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
         let kept = self.kept().next().map(|(at, _)| *at);
-        self.board.poll_timeout().into_iter().chain(kept).min()
+        self.machine.poll_timeout().into_iter().chain(kept).min()
     }
 
     pub(crate) fn load(&self) -> CallLoad {
-        let mut load = self.board.load();
+        let mut load = self.machine.load();
         load.timers += self.kept().count();
         load
     }
 
-    pub(crate) fn in_flight(&self, socket: SocketId) -> usize {
-        self.board.in_flight(socket)
-    }
-
     pub(crate) fn next_command(&mut self) -> Option<CallCommand<u64>> {
-        let Some(flaw) = self.flaw else { return self.board.next_command() };
-        while let Some(command) = self.board.next_command() {
+        let Some(flaw) = self.flaw else { return self.machine.next_command() };
+        while let Some(command) = self.machine.next_command() {
             self.watch(&command);
             if flaw != Flaw::DropCancel || !matches!(command, CallCommand::Forget { .. }) {
                 return Some(command);
@@ -173,7 +175,7 @@ impl FlawedSwitchboard {
     }
 
     /// Time has come so far.
-    fn pass(&mut self, now: Time) {
+    pub(crate) fn pass(&mut self, now: Time) {
         self.now = self.now.max(now);
         while self.ghosts.first().is_some_and(|(at, _)| *at <= self.now)
             && let Some((_, call)) = self.ghosts.pop_first()
@@ -188,7 +190,7 @@ impl FlawedSwitchboard {
         if self.flaw != Some(Flaw::ResendOnReconnect) {
             return;
         }
-        let user = self.board.directory().user(socket);
+        let user = self.machine.directory().user(socket);
         for (call, flight) in &self.flights {
             let is_its = |room: &RpcRoom| Some(&room.user) == user && room.method == *method;
             if self.rooms.get(call).is_some_and(is_its) {

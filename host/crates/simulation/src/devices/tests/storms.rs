@@ -5,11 +5,12 @@ use pointwork_core::decisions::Departure;
 use pointwork_core::decisions::rules::SETTLE_MS;
 use pointwork_core::devices::{DeviceRecord, DeviceSettings, DeviceStatus, LimiterKey};
 
-use super::events::DeviceEvent;
-use super::rules::NativeSettle;
+use super::conditions::RandomConditions;
 use super::schedule::{REGISTER_US, open};
-use super::sockets::{Credential, index, number};
-use super::world::DeviceWorld;
+use crate::devices::events::DeviceEvent;
+use crate::devices::rules::NativeSettle;
+use crate::devices::sockets::{Credential, index, number};
+use crate::devices::world::DeviceWorld;
 use crate::time::{MS, SECOND};
 
 const WINDOW_US: u64 = SETTLE_MS as u64 * MS;
@@ -24,7 +25,8 @@ struct Calm {
 
 impl Calm {
     fn new(replicas: u64, settings: DeviceSettings) -> Calm {
-        let mut world = DeviceWorld::new(7, None, settings, replicas, u64::MAX, &NativeSettle);
+        let mut world =
+            DeviceWorld::new(7, Box::new(RandomConditions::new(7)), None, settings, replicas, u64::MAX, &NativeSettle);
         world.add_device("tablet".into(), 0, 0);
         Calm { world }
     }

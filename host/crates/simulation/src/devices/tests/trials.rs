@@ -7,6 +7,9 @@ use std::sync::Arc;
 use pointwork_core::devices::{DeviceRecord, DeviceStatus};
 use pointwork_core::experiments::{Outcomes, Trial};
 
+use crate::devices::audit::DeviceAuditor;
+use crate::time::MS;
+
 /// When a horizon is over for all: a write that was decided within it may come so much later.
 const LATE_MS: u64 = 12_000;
 /// How far the wall clocks of the replicas and the way to the store may shift a moment.
@@ -92,7 +95,7 @@ impl TrialCount {
 }
 
 #[derive(Default)]
-pub(super) struct TrialCounts {
+pub(crate) struct TrialCounts {
     counted: BTreeMap<Arc<str>, TrialCount>,
     /// Of the exposures that are only a guardrail's.
     guarded: BTreeMap<Arc<str>, TrialCount>,
@@ -102,7 +105,7 @@ pub(super) struct TrialCounts {
 
 impl TrialCounts {
     /// The store took a record. `is_alive`: the client of the previous holder is there.
-    pub(super) fn written(
+    pub(crate) fn written(
         &mut self,
         device: &Arc<str>,
         old: &DeviceRecord,
@@ -120,8 +123,8 @@ impl TrialCounts {
         }
     }
 
-    /// Compares a record's trial with what was counted. `is_calm`: the store never was in trouble. Gives the outcomes when
-    /// they have just become final.
+    /// Compares a record's trial with what was counted. `is_calm`: the store never was in trouble. Gives the outcomes
+    /// when they have just become final.
     ///
     /// # Errors
     /// What differs.
@@ -142,5 +145,34 @@ impl TrialCounts {
         }
         let Some(counted) = self.counted.get_mut(device) else { return Ok(None) };
         counted.check(trial, half_open_ms, is_calm, now_ms)
+    }
+}
+
+impl DeviceAuditor {
+    /// A socket of a device is half-open for so long.
+    pub(crate) fn count_half_open(&mut self, device: &Arc<str>, span_us: u64) {
+        *self.trials.half_open_ms.entry(device.clone()).or_default() += span_us / MS;
+    }
+
+    /// After every step: a device's trial counts what was counted beside it.
+    pub(crate) fn check_trial(&mut self, device: &Arc<str>, record: &DeviceRecord, now_ms: u64) {
+        let is_calm = self.trouble_us.is_none();
+        let outcomes = match self.trials.check(device, record, is_calm, now_ms) {
+            Ok(outcomes) => outcomes,
+            Err(what) => return self.demand(false, "trial-counts", || format!("{device}: {what}")),
+        };
+        let Some(over) = outcomes else { return };
+        let reached = [
+            (true, "trial over"),
+            (over.flips > 0, "trial with flips"),
+            (over.refused > 0, "trial with refusals"),
+            (over.failures > 0, "trial with failures"),
+            (over.stranded_ms > 0, "trial stranded"),
+            (over.offline_ms > 0, "trial offline"),
+            (over.is_stable && over.stable_ms > 0, "trial stable"),
+        ];
+        for (_, what) in reached.into_iter().filter(|(is_reached, _)| *is_reached) {
+            self.count(format_args!("{what}"));
+        }
     }
 }
