@@ -1,5 +1,5 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-//! Tests one replica, step by step. Races, faults and storms are in the simulation (`pointwork-simulation`, `tests/device_schedules.rs`).
+//! Tests one replica, step by step. Races, faults and storms are in the simulation (`pointwork-simulation`, `devices/tests`).
 
 mod other_replicas;
 mod registers;
