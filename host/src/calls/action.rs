@@ -7,10 +7,7 @@ use pointwork_core::{
     decisions::{Absence, Call, Candidate, Doubt},
 };
 
-use super::call::{
-    location::SocketLocation,
-    open_call::{OpenCall, WaitingNotice},
-};
+use super::call::{location::SocketLocation, open_call::OpenCall, waiting_event::WaitingEvent};
 use crate::telemetry::TraceContext;
 
 /// A command with the handles that its ids stand for.
@@ -46,7 +43,7 @@ pub(super) enum CallAction {
         trace: Option<TraceContext>,
     },
     Notify {
-        notice: WaitingNotice,
+        event: WaitingEvent,
     },
     Answer {
         open_call: OpenCall,

@@ -57,8 +57,8 @@ impl Calls {
                 });
                 machine.1
             }
-            CallAction::Notify { notice } => {
-                notice.send();
+            CallAction::Notify { event } => {
+                event.send();
                 Vec::new()
             }
             CallAction::Answer { open_call, answer } => {

@@ -71,7 +71,7 @@ fn action(state: &mut Shard, command: CallCommand<Option<rmpv::Value>>) -> Optio
             }
         }
         CallCommand::Held { call, since, left } => {
-            CallAction::Notify { notice: state.open_calls.get(&call)?.notice(since, left)? }
+            CallAction::Notify { event: state.open_calls.get(&call)?.waiting_event(since, left)? }
         }
         CallCommand::Answer { call, answer } => {
             CallAction::Answer { open_call: state.open_calls.remove(&call)?, answer }

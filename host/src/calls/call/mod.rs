@@ -5,3 +5,4 @@ pub(super) mod deadlines;
 pub(super) mod location;
 pub(super) mod open_call;
 pub(super) mod request;
+pub(super) mod waiting_event;

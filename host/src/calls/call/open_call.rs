@@ -5,11 +5,11 @@ use std::{sync::Arc, time::Duration};
 use pointwork_core::{Answer as Outcome, calls::message};
 use tokio::{task::AbortHandle, time::Instant};
 
-use super::{budget::Reservation, location::SocketLocation};
+use super::{budget::Reservation, location::SocketLocation, waiting_event::WaitingEvent};
 use crate::{
     edge::{
-        payload::{RPC_WAITING, RpcAnswer, RpcWaiting},
-        send::{acknowledge, emit},
+        payload::RpcAnswer,
+        send::acknowledge,
         socketio::{AckSender, SocketRef},
     },
     policies::assignments::EndedCall,
@@ -73,9 +73,9 @@ impl OpenCall {
     }
 
     /// The `rpc-waiting` event, if the caller wants it.
-    pub(in crate::calls) fn notice(&self, since: Duration, left: Duration) -> Option<WaitingNotice> {
+    pub(in crate::calls) fn waiting_event(&self, since: Duration, left: Duration) -> Option<WaitingEvent> {
         let CallerRequest { caller, method, wants_waiting, .. } = &self.request;
-        wants_waiting.then(|| WaitingNotice { caller: caller.clone(), method: method.clone(), since, left })
+        wants_waiting.then(|| WaitingEvent { caller: caller.clone(), method: method.clone(), since, left })
     }
 
     pub(in crate::calls) fn answered_by(&mut self, waiting: AbortHandle) {
@@ -127,28 +127,6 @@ impl OpenCall {
         self.end_span(CallOutcome::Refused);
         self.request.ack
     }
-}
-
-/// An `rpc-waiting` event: the call waits for a daemon.
-pub(in crate::calls) struct WaitingNotice {
-    caller: SocketRef,
-    method: Arc<str>,
-    since: Duration,
-    left: Duration,
-}
-
-impl WaitingNotice {
-    /// `rpc-waiting {method, sinceMs, deadlineMs}`.
-    pub(in crate::calls) fn send(self) {
-        let waiting =
-            RpcWaiting { method: &self.method, since_ms: millis_up(self.since), deadline_ms: millis_up(self.left) };
-        emit(&self.caller, RPC_WAITING, &waiting);
-    }
-}
-
-/// Whole milliseconds, rounded up, so that 0 means that no time is left.
-fn millis_up(span: Duration) -> u64 {
-    u64::try_from(span.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX)
 }
 
 /// How the call ended, as it is counted.

@@ -6,6 +6,9 @@ use crate::config::values::bounded::Bounded;
 use crate::config::values::section::section;
 use crate::config::values::text;
 
+/// The default interval of looks whether certificate files have changed, in milliseconds.
+const RELOAD_MS: u32 = 5_000;
+
 section! {
     /// The certificate of a listener. Without one it serves plain HTTP.
     pub struct TlsConfig {
@@ -17,7 +20,7 @@ section! {
         #[serde(default, deserialize_with = "text::non_empty")]
         pub key: Option<PathBuf> = None,
         /// The interval of looks whether the files have changed, in milliseconds. A change is loaded after two equal looks.
-        pub reload_ms: ReloadMs = ReloadMs::literal::<5_000>(),
+        pub reload_ms: ReloadMs = ReloadMs::literal::<RELOAD_MS>(),
     }
 }
 
@@ -37,7 +40,7 @@ section! {
         #[serde(default, deserialize_with = "text::non_empty")]
         pub client_ca: Option<PathBuf> = None,
         /// See [`TlsConfig::reload_ms`].
-        pub reload_ms: ReloadMs = ReloadMs::literal::<5_000>(),
+        pub reload_ms: ReloadMs = ReloadMs::literal::<RELOAD_MS>(),
     }
 }
 

@@ -5,5 +5,5 @@ mod outgoing;
 
 pub(crate) use self::{
     incoming::{Args, IncomingEvent, PayloadError, attachment_bytes, check_args, memory_bytes, take_field},
-    outgoing::{RPC_REQUEST, RPC_WAITING, RpcAnswer, RpcRequest, RpcWaiting},
+    outgoing::{RPC_REQUEST, RpcAnswer, RpcRequest},
 };

@@ -35,8 +35,6 @@ impl RpcAnswer {
     }
 }
 
-/// The event that tells a caller that its call waits for a daemon.
-pub(crate) const RPC_WAITING: &str = "rpc-waiting";
 /// The event that sends a request to a daemon.
 pub(crate) const RPC_REQUEST: &str = "rpc-request";
 
@@ -61,18 +59,6 @@ impl RpcRequest<'_> {
         let body = [("method".into(), self.method.into())].into_iter().chain(params).chain(call_id).collect();
         Packet::event(RPC_REQUEST, [rmpv::Value::Map(body)])
     }
-}
-
-/// Tells a caller that its call waits for a daemon, or no longer waits.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct RpcWaiting<'a> {
-    /// The method as the caller sent it.
-    pub method: &'a str,
-    /// How long the call has been without its daemon, in milliseconds.
-    pub since_ms: u64,
-    /// How long it waits at most, in milliseconds. 0 means that it no longer waits.
-    pub deadline_ms: u64,
 }
 
 /// Serializes the value without `serialize_some`, in which socketioxide's parser does not find binary.
