@@ -21,7 +21,8 @@ const TRIES_MAX: u32 = 8;
 
 /// A request to create an experiment.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+// Serde prints the name in an error that clients of the admin API see.
+#[serde(rename = "New", deny_unknown_fields)]
 pub struct NewExperiment {
     /// The experiment's name.
     pub name: String,
