@@ -21,8 +21,8 @@ const TRIES_MAX: u32 = 8;
 
 /// A request to create an experiment.
 #[derive(Debug, Clone, Deserialize)]
-// Serde prints the name in an error that clients of the admin API see.
-#[serde(rename = "New", deny_unknown_fields)]
+// Clients of the admin API see this name in an error.
+#[serde(expecting = "struct New", deny_unknown_fields)]
 pub struct NewExperiment {
     /// The experiment's name.
     pub name: String,
