@@ -21,9 +21,9 @@ const TRIES_MAX: u32 = 8;
 
 /// A request to create an experiment.
 #[derive(Debug, Clone, Deserialize)]
-// Clients of the admin API see this name in an error.
-#[serde(expecting = "struct New", deny_unknown_fields)]
-pub struct NewExperiment {
+// Exported as `NewExperiment`. Clients of the admin API see the name in an error, so it stays.
+#[serde(deny_unknown_fields)]
+pub struct New {
     /// The experiment's name.
     pub name: String,
     /// The slot that the arms decide in.
@@ -76,7 +76,7 @@ impl Experiments {
     ///
     /// # Errors
     /// When it is not valid, or cannot be stored.
-    pub async fn create(&self, new: NewExperiment) -> Result<Experiment, ExperimentError> {
+    pub async fn create(&self, new: New) -> Result<Experiment, ExperimentError> {
         let created_ms = unix_ms();
         let arm =
             |arm: NewArm| Ok::<_, ExperimentError>(Arm { name: arm.name, module: ArmModule::try_from(arm.module)? });

@@ -25,7 +25,7 @@ mod store;
 mod unit_tracker;
 
 pub use self::{
-    change::{NewArm, NewExperiment},
+    change::{New as NewExperiment, NewArm},
     error::ExperimentError,
     state::Experiments,
     store::ExperimentStoreError,
