@@ -46,7 +46,7 @@ pub struct New {
     pub guardrails: Guardrails,
 }
 
-/// An arm of a [`NewExperiment`].
+/// An arm of a [`New`].
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewArm {
