@@ -397,7 +397,7 @@ fn the_machine_says_what_the_model_says_and_keeps_its_invariants() {
         });
     }
     let ends = ends.into_inner();
-    if seeds.len() as u64 >= SEEDS {
+    if seeds.len() > 1 {
         // A simulation that never reaches an end proves nothing about it.
         assert_eq!(ends.len(), 7, "{ends:?}");
         assert!(ends.values().all(|count| *count > 1_000), "{ends:?}");
